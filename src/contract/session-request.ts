@@ -1,0 +1,77 @@
+import type { Json, JsonObject } from '../kernel/json.ts'
+import type { Message, ToolDefinition } from './message.ts'
+
+/** What a binding may do with an environment (contract 2.1). */
+export type EnvironmentGrant = {
+  readonly environment: string
+  readonly permissions: readonly ('read' | 'create' | 'setup' | 'update' | 'delete' | 'call')[]
+  readonly methods?: readonly string[]
+}
+
+export type Placement = { readonly implementation: Json }
+
+export type SessionTool = ToolDefinition & {
+  readonly placements: Readonly<Record<string, Placement>>
+  readonly environments?: readonly EnvironmentGrant[]
+}
+
+/** Access of a brainEnv binding; each entry must be within the operator's allow list (contract 6.1). */
+export type BrainEnvConfiguration = {
+  readonly secrets?: readonly string[]
+  readonly network?: readonly string[]
+  readonly filesystem?: { readonly workspace?: 'read' | 'write'; readonly scratch?: 'read' | 'write' }
+}
+
+export type SessionEnvironment = {
+  readonly name: string
+  readonly driver: 'brain'
+  readonly configuration: BrainEnvConfiguration
+  readonly lifecycle: 'automatic' | 'manual'
+}
+
+export type SessionAgentloop = {
+  readonly implementation: { readonly type: 'builtin'; readonly name: 'default' }
+  readonly configuration: Json
+}
+
+/** Which model a session uses; the key is kept sealed and apart (contract 2.1, design 3). */
+export type SessionModel = { readonly provider: string; readonly name: string }
+
+/** A session's configuration as the journal keeps it: the create request without credentials, defaults filled in. */
+export type SessionConfiguration = {
+  readonly agentloop: SessionAgentloop
+  readonly model: SessionModel
+  readonly system: string
+  readonly response_format?: JsonObject
+  readonly tools: readonly SessionTool[]
+  readonly environments: readonly SessionEnvironment[]
+  readonly transcript?: readonly Message[]
+  readonly idle_ttl_ms?: number
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+export type SessionStatus = 'creating' | 'idle' | 'running' | 'ending' | 'ended' | 'failed'
+
+/** What every session route answers (contract 1.3). */
+export type SessionSummary = {
+  readonly session_id: string
+  readonly status: SessionStatus
+  readonly last_sequence: number
+}
+
+/** A Component tool in a brainEnv (contract 2.2). */
+export type ComponentImplementation = {
+  readonly type: 'brain_component'
+  readonly entrypoint: 'run'
+  readonly id: string
+  readonly configuration: Json
+}
+
+/** What an author may put into a component's `brain:tool-metadata` section (contract A7). */
+export type ToolMetadata = {
+  readonly name: string
+  readonly description: string
+  readonly input_schema: JsonObject
+  readonly output_schema?: JsonObject
+  readonly options_schema?: JsonObject
+}

@@ -1,0 +1,90 @@
+import { BrainError } from './errors.ts'
+
+/** Any JSON value, as `JSON.parse` makes it. */
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+export type JsonObject = { readonly [key: string]: Json }
+
+/** Deeper values are refused wherever JSON enters (cases D-11): our own and our users' code may recurse over them. */
+export const MAX_JSON_DEPTH = 64
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const LETTER_E = 0x65
+const MAX_SAFE_DIGITS = 15
+
+type Shape = { readonly depth: number; readonly numbersNeedCare: boolean }
+
+/**
+ * Measures JSON text without building it. Only two things are needed: how deep it is, and whether it holds a number
+ * that a double may not carry (16 or more digits in a row, or an exponent).
+ */
+function measure(text: string, maxDepth: number): Shape {
+  let depth = 0
+  let deepest = 0
+  let digits = 0
+  let numbersNeedCare = false
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit >= 0x30 && unit <= 0x39) {
+      if (++digits > MAX_SAFE_DIGITS) numbersNeedCare = true
+      continue
+    }
+    if ((unit | 0x20) === LETTER_E && digits > 0) numbersNeedCare = true
+    digits = 0
+    if (unit === QUOTE) {
+      i = endOfString(text, i)
+    } else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
+      if (++depth > deepest) deepest = depth
+      if (depth > maxDepth) break
+    } else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) depth--
+  }
+  return { depth: deepest, numbersNeedCare }
+}
+
+function endOfString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit === BACKSLASH) i++
+    else if (unit === QUOTE) return i
+  }
+  return text.length
+}
+
+function exactNumber(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value !== 'number') return value
+  const source = context?.source ?? ''
+  if (!Number.isFinite(value)) throw new RangeError(`the number ${source.slice(0, 40)} is too large for a double`)
+  if (Number.isInteger(value) && !Number.isSafeInteger(value) && /^-?\d+$/.test(source))
+    throw new RangeError(`the integer ${source.slice(0, 40)} cannot be carried exactly: send it as a string`)
+  return value
+}
+
+/**
+ * Parses JSON that came from outside.
+ *
+ * Numbers keep their value or are refused: an integer beyond 2^53 - 1 and a number beyond the range of a double are
+ * errors, never different numbers (cases D-17). Text is kept as it is, NUL and lone surrogates included.
+ *
+ * @param what names the value in error messages, for example `request body`.
+ * @throws BrainError `invalid_request`
+ */
+export function parseJson(text: string, what: string, maxDepth = MAX_JSON_DEPTH): Json {
+  const shape = measure(text, maxDepth)
+  if (shape.depth > maxDepth)
+    throw new BrainError('invalid_request', `Cannot read ${what}: it is nested deeper than ${maxDepth} levels`)
+  try {
+    return (shape.numbersNeedCare ? JSON.parse(text, exactNumber) : JSON.parse(text)) as Json
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new BrainError('invalid_request', `Cannot read ${what}: it is not usable JSON: ${reason.slice(0, 300)}`, {
+      cause,
+    })
+  }
+}
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

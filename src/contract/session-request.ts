@@ -35,7 +35,12 @@ export type SessionAgentloop = {
 }
 
 /** Which model a session uses; the key is kept sealed and apart (contract 2.1, design 3). */
-export type SessionModel = { readonly provider: string; readonly name: string }
+export type SessionModel = {
+  readonly provider: string
+  readonly name: string
+  /** What the provider `scripted` says (contract A23). */
+  readonly script?: Json
+}
 
 /** A session's configuration as the journal keeps it: the create request without credentials, defaults filled in. */
 export type SessionConfiguration = {

@@ -101,6 +101,10 @@ export type KernelData = {
     readonly environment_sequence: number
     readonly request: JsonObject
   }
+  environment_detach_failed: { readonly sequence: number } & Failure & { readonly domain: 'transport' | 'environment' }
+  environment_teardown_failed: { readonly sequence: number } & Failure & {
+      readonly domain: 'transport' | 'environment'
+    }
   environment_teardown_ended: { readonly sequence: number; readonly result: JsonObject }
 }
 

@@ -1,0 +1,159 @@
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import { LIMITS, type LimitName, type Limits } from '../contract/limits.ts'
+
+/** What the server is told to be. Rooms get their own slice of it. */
+export type Config = {
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly dataDirectory: string
+  readonly apiToken: string | undefined
+  readonly publicUrl: URL | undefined
+  readonly corsOrigins: readonly string[]
+  readonly allow: { readonly secrets: readonly string[]; readonly filesystem: readonly ('workspace' | 'scratch')[] }
+  /** Values of the allowed secrets that the environment has. */
+  readonly secrets: ReadonlyMap<string, string>
+  readonly secretKey: string | undefined
+  readonly sessionIdleTtlMs: number | undefined
+  readonly scriptedModel: { readonly file: string | undefined } | undefined
+  /** Run components with Node's flags alone where the machine offers no level (design 5). */
+  readonly isUnsafeAllowed: boolean
+  readonly boxPerInvocation: boolean
+  readonly logLevel: string
+  readonly limits: Limits
+}
+
+/** Thrown with every problem of the configuration at once. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(`Cannot start with this configuration:\n${problems.map((problem) => `  ${problem}`).join('\n')}`)
+    this.problems = problems
+  }
+}
+
+const flag = z.enum(['0', '1'], 'must be 0 or 1').default('0')
+const list = z
+  .string()
+  .default('')
+  .transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== ''),
+  )
+
+const listen = z
+  .string()
+  .default('127.0.0.1:8080')
+  .transform((text, context) => {
+    const url = `http://${text}`
+    const match = /^(.*):(\d{1,5})$/.exec(text)
+    const port = Number(match?.[2])
+    if (match?.[1] === undefined || !URL.canParse(url) || port > 65_535) {
+      context.addIssue({ code: 'custom', message: 'must be HOST:PORT, for example 127.0.0.1:8080 or [::1]:8080' })
+      return z.NEVER
+    }
+    return { host: match[1].replace(/^\[|\]$/g, ''), port }
+  })
+
+const publicUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+  .transform((text) => new URL(text))
+  .refine((url) => url.username === '' && url.search === '' && url.hash === '', 'must hold no user, query or fragment')
+
+const origin = z
+  .string()
+  .refine(
+    (text) => URL.canParse(text) && new URL(text).origin === text,
+    'must be an origin such as https://app.example',
+  )
+
+const environmentSchema = z.object({
+  BRAIN_LISTEN: listen,
+  BRAIN_DATA_DIR: z.string().min(1, 'must not be empty').default('brain-data'),
+  BRAIN_API_TOKEN: z.string().min(1, 'must not be empty: leave it unset for no token').optional(),
+  BRAIN_PUBLIC_URL: publicUrl.optional(),
+  BRAIN_CORS_ORIGINS: list.pipe(z.array(origin)),
+  BRAIN_ENV_SECRET_ALLOW: list,
+  BRAIN_ENV_FILESYSTEM_ALLOW: list.pipe(z.array(z.enum(['workspace', 'scratch'], 'may list workspace and scratch'))),
+  BRAIN_ENV_UNSAFE: flag,
+  BRAIN_ENV_ISOLATION: z.enum(['tool', 'invocation'], 'must be tool or invocation').default('tool'),
+  BRAIN_SECRET_KEY: z.string().min(16, 'must be at least 16 characters').optional(),
+  BRAIN_SESSION_IDLE_TTL_SECS: z.coerce.number('must be a number').int().nonnegative().optional(),
+  BRAIN_SCRIPTED_MODEL: flag,
+  BRAIN_SCRIPTED_MODEL_FILE: z.string().min(1).optional(),
+  BRAIN_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  BRAIN_DATABASE_URL: z
+    .undefined(
+      'is set, but this version keeps its journal in SQLite under BRAIN_DATA_DIR only; PostgreSQL comes later: unset it',
+    )
+    .optional(),
+  BRAIN_ENV_NETWORK_ALLOW: z.literal('', 'is set, but this version grants no network: unset it').optional(),
+})
+
+const WHOLE = /^\d+$/
+
+function readLimits(env: Readonly<Record<string, string | undefined>>, problems: string[]): Limits {
+  const names = Object.keys(LIMITS) as LimitName[]
+  const entries = names.map((name) => {
+    const { variable, default: fallback, least } = LIMITS[name]
+    const text = env[variable]
+    if (text === undefined) return [name, fallback]
+    const value = Number(text)
+    if (!WHOLE.test(text) || !Number.isSafeInteger(value) || value < least)
+      problems.push(
+        `${variable}: must be a whole number of at least ${least}, not ${JSON.stringify(text.slice(0, 40))}`,
+      )
+    return [name, value]
+  })
+  return Object.fromEntries(entries) as Limits
+}
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+
+/**
+ * Reads the whole configuration from environment variables (contract 8); nothing below `main` reads them.
+ * @throws ConfigError listing every problem
+ */
+export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const problems: string[] = []
+  const limits = readLimits(env, problems)
+  const parsed = environmentSchema.safeParse(env)
+  if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`))
+  else if (parsed.data.BRAIN_API_TOKEN === undefined && !isLoopback(parsed.data.BRAIN_LISTEN.host))
+    problems.push(`BRAIN_LISTEN: ${parsed.data.BRAIN_LISTEN.host} is not loopback, so BRAIN_API_TOKEN must be set`)
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
+  return toConfig(parsed.data, env, limits)
+}
+
+function toConfig(
+  data: z.output<typeof environmentSchema>,
+  env: Readonly<Record<string, string | undefined>>,
+  limits: Limits,
+): Config {
+  const secrets = new Map<string, string>()
+  for (const name of data.BRAIN_ENV_SECRET_ALLOW) {
+    const value = env[name]
+    if (value !== undefined) secrets.set(name, value)
+  }
+  const ttlSecs = data.BRAIN_SESSION_IDLE_TTL_SECS
+  return {
+    listen: data.BRAIN_LISTEN,
+    dataDirectory: data.BRAIN_DATA_DIR,
+    apiToken: data.BRAIN_API_TOKEN,
+    publicUrl: data.BRAIN_PUBLIC_URL,
+    corsOrigins: data.BRAIN_CORS_ORIGINS,
+    allow: { secrets: data.BRAIN_ENV_SECRET_ALLOW, filesystem: data.BRAIN_ENV_FILESYSTEM_ALLOW },
+    secrets,
+    secretKey: data.BRAIN_SECRET_KEY,
+    sessionIdleTtlMs: ttlSecs === undefined ? undefined : ttlSecs * 1000,
+    scriptedModel: data.BRAIN_SCRIPTED_MODEL === '1' ? { file: data.BRAIN_SCRIPTED_MODEL_FILE } : undefined,
+    isUnsafeAllowed: data.BRAIN_ENV_UNSAFE === '1',
+    boxPerInvocation: data.BRAIN_ENV_ISOLATION === 'invocation',
+    logLevel: data.BRAIN_LOG_LEVEL,
+    limits,
+  }
+}

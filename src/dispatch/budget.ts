@@ -1,0 +1,38 @@
+import { BrainError } from '../kernel/errors.ts'
+import { LIMITS, type Limits } from '../contract/limits.ts'
+
+/**
+ * What one activation may use, together with every tool that it dispatched, also later (contract 3.4). A direct call
+ * has one of its own (A11). Never renewed.
+ */
+export class Budget {
+  readonly #limits: Limits
+  #emittedBytes = 0
+  #modelCalls = 0
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  /** @throws BrainError `emit_limit`; nothing is charged then. */
+  chargeEmission(bytes: number): void {
+    const most = this.#limits.emittedBytes
+    if (most > 0 && this.#emittedBytes + bytes > most)
+      throw new BrainError(
+        'emit_limit',
+        `Cannot emit ${bytes} bytes: events and results of this activation may take ${most} bytes together (${LIMITS.emittedBytes.variable}), ${this.#emittedBytes} are used`,
+      )
+    this.#emittedBytes += bytes
+  }
+
+  /** @throws BrainError `model_call_limit` */
+  chargeModelCall(): void {
+    const most = this.#limits.modelCalls
+    if (most > 0 && this.#modelCalls >= most)
+      throw new BrainError(
+        'model_call_limit',
+        `Cannot call the model: this activation has made its ${most} calls (${LIMITS.modelCalls.variable})`,
+      )
+    this.#modelCalls++
+  }
+}

@@ -1,0 +1,230 @@
+import { BrainError } from '../kernel/errors.ts'
+import type { Json, JsonObject } from '../kernel/json.ts'
+import type { TenantId } from '../kernel/ids.ts'
+import type { Limits } from '../contract/limits.ts'
+import type { SchemaChecker } from '../contract/schema-checker.ts'
+import type { SessionConfiguration, SessionEnvironment, SessionTool } from '../contract/session-request.ts'
+import type { Append, Claim, Claimed, ClaimKey, StoredAnswer } from '../journal/journal.ts'
+import type { JournalRecord, NewRecord, Origin, ToolInvocation } from '../journal/record.ts'
+import type { SessionLog } from '../journal/session-log.ts'
+import type { Budget } from './budget.ts'
+import type { CallLogs } from './call-log.ts'
+import { Execution, type ToolModel } from './execution.ts'
+import type { ToolBinding } from './tool-binding.ts'
+
+/** The session that calls are made for, as far as dispatch needs it. */
+export type CallingSession = {
+  readonly tenant: TenantId
+  readonly log: SessionLog
+  readonly configuration: SessionConfiguration
+  readonly isEnvironmentReady: (name: string) => boolean
+  /** Calls of the session that have no end yet, by sequence; kept by the dispatcher. */
+  readonly openCalls: Map<number, Execution>
+  readonly model: ToolModel
+}
+
+export type CallRequest = {
+  readonly invocation: ToolInvocation
+  /** A shorter bound than the server's, milliseconds. */
+  readonly deadlineMs?: number
+  readonly origin?: Origin
+  readonly budget: Budget
+  /** For a direct call: claims its key with the start record, answers it with the release (design 3). */
+  readonly claim?: Claim
+  readonly answerStatus?: number
+}
+
+export type Dispatched = { readonly executions: readonly Execution[] } | { readonly claimed: Claimed }
+
+type Resolved = { readonly request: CallRequest; readonly tool: SessionTool; readonly environment: SessionEnvironment }
+
+export type DispatcherParts = {
+  readonly limits: Limits
+  readonly schemas: SchemaChecker
+  readonly callLogs: CallLogs
+  readonly bindings: ReadonlyMap<SessionEnvironment['driver'], ToolBinding>
+}
+
+/** Takes calls of a session's tools: checks, commits the intent, sends once (contract 7.3). */
+export class Dispatcher {
+  readonly #parts: DispatcherParts
+
+  constructor(parts: DispatcherParts) {
+    this.#parts = parts
+  }
+
+  binding(environment: SessionEnvironment): ToolBinding {
+    const binding = this.#parts.bindings.get(environment.driver)
+    if (binding === undefined)
+      throw new BrainError(
+        'unsupported',
+        `Cannot use environment "${environment.name}": driver "${environment.driver}" is not part of this server`,
+      )
+    return binding
+  }
+
+  /**
+   * Starts a batch: every start record is committed before the first call is sent.
+   * @throws BrainError `invalid_request` for the whole batch, before anything is written: a `call_id` given twice, an
+   *   unknown tool, a tool that is not placed in the named environment.
+   */
+  async start(session: CallingSession, requests: readonly CallRequest[]): Promise<Dispatched> {
+    if (requests.length === 0) return { executions: [] }
+    const resolved = requests.map((request) => resolve(session.configuration, request))
+    refuseRepeatedIds(requests)
+    const checks = resolved.map(({ request, tool }) => this.#checkInput(tool, request.invocation.input))
+    const append: Omit<Append, 'session'> = {
+      records: resolved.map((call) => this.#startRecord(call)),
+      ...(requests[0]?.claim === undefined ? {} : { claim: requests[0].claim }),
+    }
+    const [appended, inputs] = await Promise.all([session.log.append(append), Promise.all(checks)])
+    if (!appended.committed) return { claimed: appended.claimed }
+    const executions = resolved.map((call, index) => {
+      const record = appended.records[index]
+      const input = inputs[index]
+      if (record === undefined || input === undefined)
+        throw new Error('an append answered fewer records than it was given')
+      return this.#send(session, call, record, input)
+    })
+    return { executions }
+  }
+
+  async #checkInput(tool: SessionTool, input: Json): Promise<{ text: string; fault: string | undefined }> {
+    const text = JSON.stringify(input)
+    const verdict = await this.#parts.schemas.checkValue(tool.input_schema, text)
+    return { text, fault: verdict.valid ? undefined : verdict.message }
+  }
+
+  #deadlineMs(request: CallRequest): number | undefined {
+    const most = this.#parts.limits.toolSecs === 0 ? undefined : this.#parts.limits.toolSecs * 1000
+    if (request.deadlineMs === undefined) return most
+    return most === undefined ? request.deadlineMs : Math.min(most, request.deadlineMs)
+  }
+
+  #startRecord({ request, tool, environment }: Resolved): NewRecord {
+    const data = {
+      tool: tool.name,
+      environment: environment.name,
+      environment_sequence: 1,
+      invocation: request.invocation,
+      deadline_ms: this.#deadlineMs(request) ?? null,
+    }
+    return { kind: 'tool_call_started', data, ...(request.origin === undefined ? {} : { origin: request.origin }) }
+  }
+
+  #send(
+    session: CallingSession,
+    call: Resolved,
+    record: JournalRecord,
+    input: { text: string; fault: string | undefined },
+  ): Execution {
+    const { request, tool, environment } = call
+    const { schemas, callLogs } = this.#parts
+    const execution = new Execution({
+      log: session.log,
+      schemas,
+      callLogs,
+      model: session.model,
+      budget: request.budget,
+      sequence: record.sequence,
+      callId: request.invocation.call_id,
+      tool: tool.name,
+      environment: environment.name,
+      outputSchema: tool.output_schema,
+      settle: settleOf(request, session, record.sequence),
+      onEnded: () => session.openCalls.delete(record.sequence),
+    })
+    session.openCalls.set(record.sequence, execution)
+    if (input.fault !== undefined) {
+      const message = `Cannot call tool "${tool.name}": its input does not satisfy the input schema: ${input.fault}`
+      void execution.refuse('invalid_input', message)
+      return execution
+    }
+    if (!session.isEnvironmentReady(environment.name)) {
+      void execution.refuse(
+        'environment_not_ready',
+        `Cannot call tool "${tool.name}": environment "${environment.name}" is not ready`,
+      )
+      return execution
+    }
+    const deadlineMs = this.#deadlineMs(request)
+    // The start was recorded a moment ago; what the commit took counts against the deadline.
+    const spent = Math.max(0, Math.min(Date.now() - record.recorded_at_ms, deadlineMs ?? 0))
+    const deadlineInMs = deadlineMs === undefined ? undefined : deadlineMs - spent
+    const running = this.binding(environment).start(
+      {
+        tenant: session.tenant,
+        session: session.log.session,
+        sequence: record.sequence,
+        tool: tool.name,
+        environment,
+        implementation: tool.placements[environment.name]?.implementation ?? null,
+        input: input.text,
+        deadlineAtMs: deadlineMs === undefined ? 0 : record.recorded_at_ms + deadlineMs,
+        deadlineInMs,
+      },
+      execution,
+    )
+    execution.run(running, deadlineInMs)
+    return execution
+  }
+}
+
+function settleOf(
+  request: CallRequest,
+  session: CallingSession,
+  sequence: number,
+): (ClaimKey & { answer: StoredAnswer }) | undefined {
+  if (request.claim === undefined) return undefined
+  const { scope, key } = request.claim
+  return {
+    scope,
+    key,
+    answer: { type: 'call', status: request.answerStatus ?? 200, session: session.log.session, sequence },
+  }
+}
+
+function refuseRepeatedIds(requests: readonly CallRequest[]): void {
+  const seen = new Set<string>()
+  for (const { invocation } of requests) {
+    if (seen.has(invocation.call_id))
+      throw new BrainError(
+        'invalid_request',
+        `Cannot dispatch: call_id "${invocation.call_id}" is used twice in one batch`,
+      )
+    seen.add(invocation.call_id)
+  }
+}
+
+/** Finds the tool and the environment of a call. */
+function resolve(configuration: SessionConfiguration, request: CallRequest): Resolved {
+  const { name, environment, environment_sequence: sequence } = request.invocation
+  const tool = configuration.tools.find((candidate) => candidate.name === name)
+  if (tool === undefined)
+    throw new BrainError('invalid_request', `Cannot call tool "${name}": this session has no such tool`)
+  const place = configuration.environments.find((candidate) => candidate.name === environment)
+  if (place === undefined || !Object.hasOwn(tool.placements, environment))
+    throw new BrainError(
+      'invalid_request',
+      `Cannot call tool "${name}": it is not placed in environment "${environment}"`,
+    )
+  if (sequence !== undefined && sequence !== 1)
+    throw new BrainError(
+      'invalid_request',
+      `Cannot call tool "${name}": environment "${environment}" has sequence 1, not ${sequence}`,
+    )
+  return { request, tool, environment: place }
+}
+
+/** The environment that a call means when it names none: the tool's single placement. */
+export function onlyPlacement(tool: {
+  readonly name: string
+  readonly placements: JsonObject | SessionTool['placements']
+}): string {
+  const names = Object.keys(tool.placements)
+  if (names.length === 1 && names[0] !== undefined) return names[0]
+  throw new BrainError(
+    'invalid_request',
+    `Cannot call tool "${tool.name}" without an environment: it is placed in ${names.join(', ')}`,
+  )
+}

@@ -1,0 +1,355 @@
+import { BrainError, clip, messageOf } from '../kernel/errors.ts'
+import { isIdentifier } from '../kernel/ids.ts'
+import { parseJson, type Json, type JsonObject } from '../kernel/json.ts'
+import {
+  asToolOutput,
+  errorOutcome,
+  faultOfEnvelope,
+  looksLikeOutcome,
+  toToolResult,
+  type ToolOutput,
+} from '../contract/outcome.ts'
+import type { SchemaChecker } from '../contract/schema-checker.ts'
+import type { SessionLog } from '../journal/session-log.ts'
+import { isReservedKind, type JournalRecord, type NewRecord } from '../journal/record.ts'
+import type { ClaimKey, StoredAnswer } from '../journal/journal.ts'
+import type { Budget } from './budget.ts'
+import { CallNotes, type CallLogs } from './call-log.ts'
+import type { CallNote, CallServices, Receipt, RunningCall } from './tool-binding.ts'
+
+/** Asks the session's model on behalf of a tool (contract 6.3, 7.4, A18). */
+export interface ToolModel {
+  call(requestText: string, caller: { sequence: number; budget: Budget; signal: AbortSignal }): Promise<string>
+}
+
+export type ExecutionContext = {
+  readonly log: SessionLog
+  readonly schemas: SchemaChecker
+  readonly callLogs: CallLogs
+  readonly model: ToolModel
+  readonly budget: Budget
+  readonly sequence: number
+  readonly callId: string
+  readonly tool: string
+  readonly environment: string
+  readonly outputSchema: JsonObject | undefined
+  /** Answers the idempotency claim of a direct call in the append that releases it (design 3). */
+  readonly settle: (ClaimKey & { readonly answer: StoredAnswer }) | undefined
+  /** Told once, after the call has ended. */
+  readonly onEnded: () => void
+}
+
+/**
+ * One tool call between its start record and its end record (contract 3.3).
+ *
+ * E1  Exactly one end record is written, for the first terminal cause; whatever comes later is refused.
+ * E2  A terminal cause is decided when it arrives, before its append is durable, so two cannot be accepted.
+ * E3  What a tool is answered names a record that is durable.
+ * E4  If the storage refuses an end that the tool asked for, the call is open again; an end that Brain decided is
+ *     tried again until it is written.
+ */
+export class Execution implements CallServices {
+  readonly #context: ExecutionContext
+  readonly #notes = new CallNotes()
+  readonly #events: JournalRecord[] = []
+  readonly #modelCalls = new AbortController()
+  readonly #released = Promise.withResolvers<void>()
+  readonly #ended = Promise.withResolvers<void>()
+  #state: 'open' | 'closing' | 'ended' = 'open'
+  #returned = false
+  #isReleased = false
+  #running: RunningCall | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(context: ExecutionContext) {
+    this.#context = context
+  }
+
+  get sequence(): number {
+    return this.#context.sequence
+  }
+  get callId(): string {
+    return this.#context.callId
+  }
+  get isOpen(): boolean {
+    return this.#state === 'open'
+  }
+  get hasEnded(): boolean {
+    return this.#state === 'ended'
+  }
+  /** Resolves at the first of return, finish and interruption (contract 3.3). */
+  get released(): Promise<void> {
+    return this.#released.promise
+  }
+  get ended(): Promise<void> {
+    return this.#ended.promise
+  }
+  /** The call's own records so far: results, extension events, return and end (contract 7.3). */
+  get events(): readonly JournalRecord[] {
+    return this.#events
+  }
+
+  /** Goes on with a call that was sent: follows its receipt and its deadline. */
+  run(running: RunningCall, deadlineInMs: number | undefined): void {
+    this.#running = running
+    void running.receipt.then((receipt) => this.#received(receipt))
+    if (deadlineInMs !== undefined) this.#armDeadline(performance.now() + deadlineInMs)
+  }
+
+  /** setTimeout carries at most 2^31 - 1 ms, and may fire up to a millisecond early. */
+  #armDeadline(at: number): void {
+    const left = at - performance.now()
+    if (left <= 0) {
+      void this.interrupt('timeout')
+      return
+    }
+    this.#timer = setTimeout(() => this.#armDeadline(at), Math.min(Math.ceil(left), 2 ** 31 - 1))
+  }
+
+  #assertOpen(): void {
+    if (this.#state !== 'open')
+      throw new BrainError('invalid_request', 'Cannot use this call any more: the execution is finished')
+  }
+
+  async #append(
+    records: readonly NewRecord[],
+    releases: boolean,
+    how: 'commit' | 'insist' = 'commit',
+  ): Promise<JournalRecord[]> {
+    const settle = releases && !this.#isReleased ? this.#context.settle : undefined
+    const committed = await this.#context.log[how]({ records, ...(settle === undefined ? {} : { settle }) })
+    this.#events.push(...committed.filter((record) => record.event_type !== 'tool_cancel_started'))
+    if (releases) this.#release()
+    return [...committed]
+  }
+
+  #release(): void {
+    this.#isReleased = true
+    this.#released.resolve()
+  }
+
+  get #origin(): { kind: 'tool'; sequence: number } {
+    return { kind: 'tool', sequence: this.sequence }
+  }
+
+  #result(output: ToolOutput): NewRecord {
+    const result = toToolResult(this.callId, output)
+    return { kind: 'tool_result_emitted', data: { sequence: this.sequence, result }, origin: this.#origin }
+  }
+
+  #end(outcome: ToolOutput): NewRecord {
+    return { kind: 'tool_call_ended', data: { sequence: this.sequence, outcome }, origin: this.#origin }
+  }
+
+  /** Records of a closing output: an ok value is a result of its own, a failure is told by the end (contract 3.3). */
+  #closing(output: ToolOutput): NewRecord[] {
+    if (output.status === 'ok') return [this.#result(output), this.#end({ status: 'ok', value: null })]
+    return output.content === undefined ? [this.#end(output)] : [this.#result(output), this.#end(output)]
+  }
+
+  async emit(eventType: string, payloadText: string): Promise<number> {
+    this.#assertOpen()
+    if (!isIdentifier(eventType))
+      throw new BrainError(
+        'invalid_request',
+        `Cannot emit ${JSON.stringify(eventType.slice(0, 80))}: an event kind is an identifier of letters, digits and . _ : - (at most 128)`,
+      )
+    if (isReservedKind(eventType))
+      throw new BrainError('invalid_request', `Cannot emit "${eventType}": this kind is reserved for Brain`)
+    const data = parseJson(payloadText, 'event payload')
+    this.#context.budget.chargeEmission(Buffer.byteLength(eventType) + Buffer.byteLength(payloadText))
+    const [record] = await this.#append([{ kind: 'event', event_type: eventType, data, origin: this.#origin }], false)
+    return record?.sequence ?? 0
+  }
+
+  async emitResult(outcomeText: string): Promise<number> {
+    this.#assertOpen()
+    const output = await this.#readOutput(parseJson(outcomeText, 'outcome'))
+    this.#assertOpen()
+    this.#context.budget.chargeEmission(Buffer.byteLength(outcomeText))
+    const [record] = await this.#append([this.#result(output)], false)
+    return record?.sequence ?? 0
+  }
+
+  async returned(outcomeText: string | undefined): Promise<number> {
+    this.#assertOpen()
+    if (this.#returned) throw new BrainError('invalid_request', 'Cannot return: this call has already returned')
+    if (outcomeText === undefined) return this.#return([])
+    const output = await this.#readLastOutput(outcomeText)
+    try {
+      this.#context.budget.chargeEmission(Buffer.byteLength(outcomeText))
+    } catch (error) {
+      throw await this.#closeFor(error)
+    }
+    return output.status === 'ok' ? this.#return([this.#result(output)]) : this.#closeAsAsked(this.#closing(output))
+  }
+
+  async finish(outcomeText: string | undefined): Promise<number> {
+    this.#assertOpen()
+    if (outcomeText === undefined) return this.#closeAsAsked([this.#end({ status: 'ok', value: null })])
+    const output = await this.#readLastOutput(outcomeText)
+    this.#context.budget.chargeEmission(Buffer.byteLength(outcomeText))
+    return this.#closeAsAsked(this.#closing(output))
+  }
+
+  async model(requestText: string): Promise<string> {
+    this.#assertOpen()
+    const { sequence, budget } = this.#context
+    return this.#context.model.call(requestText, { sequence, budget, signal: this.#modelCalls.signal })
+  }
+
+  environments(_requestText: string): Promise<string> {
+    this.#assertOpen()
+    const message = 'Cannot control environments: no environment service was granted to this tool'
+    return Promise.reject(new BrainError('unsupported_host_call', message))
+  }
+
+  note(note: CallNote): void {
+    this.#notes.add(note)
+  }
+
+  async #return(records: readonly NewRecord[]): Promise<number> {
+    this.#assertOpen()
+    this.#returned = true
+    const returned: NewRecord = { kind: 'tool_call_returned', data: { sequence: this.sequence }, origin: this.#origin }
+    try {
+      const committed = await this.#append([...records, returned], true)
+      return committed.at(-1)?.sequence ?? 0
+    } catch (error) {
+      this.#returned = false
+      throw error
+    }
+  }
+
+  /**
+   * Reads an envelope and checks its value.
+   * @throws BrainError `invalid_output`
+   */
+  async #readOutput(value: Json): Promise<ToolOutput> {
+    const fault = faultOfEnvelope(value)
+    if (fault !== undefined)
+      throw new BrainError('invalid_output', `Cannot take this outcome of tool "${this.#context.tool}": ${fault}`)
+    const output = asToolOutput(value)
+    const schema = this.#context.outputSchema
+    if (output.status !== 'ok' || schema === undefined) return output
+    const verdict = await this.#context.schemas.checkValue(schema, JSON.stringify(output.value))
+    if (!verdict.valid)
+      throw new BrainError(
+        'invalid_output',
+        `Cannot take this output of tool "${this.#context.tool}": ${verdict.message}`,
+      )
+    return output
+  }
+
+  /** Like {@link #readOutput} for what a tool returns or finishes with: a fault ends the call (contract A17). */
+  async #readLastOutput(outcomeText: string): Promise<ToolOutput> {
+    try {
+      const output = await this.#readOutput(this.#parseOutput(outcomeText))
+      this.#assertOpen()
+      return output
+    } catch (error) {
+      if (!(error instanceof BrainError) || error.code !== 'invalid_output') throw error
+      throw await this.#closeFor(error)
+    }
+  }
+
+  #parseOutput(text: string): Json {
+    try {
+      return parseJson(text, `output of tool "${this.#context.tool}"`)
+    } catch (error) {
+      throw new BrainError('invalid_output', messageOf(error), { cause: error })
+    }
+  }
+
+  /** Ends the call for a refusal that is final, and gives the refusal back for whoever asked. */
+  async #closeFor(error: unknown): Promise<unknown> {
+    if (error instanceof BrainError && this.#state === 'open')
+      await this.#close([this.#end(errorOutcome(error.code, clip(error.message)))])
+    return error
+  }
+
+  /** Writes an end that the tool asked for. */
+  async #closeAsAsked(records: readonly NewRecord[]): Promise<number> {
+    this.#assertOpen()
+    this.#state = 'closing'
+    this.#modelCalls.abort()
+    try {
+      const committed = await this.#append(records, true)
+      this.#markEnded()
+      return committed.at(-1)?.sequence ?? 0
+    } catch (error) {
+      this.#state = 'open'
+      throw error
+    }
+  }
+
+  /** Writes an end that Brain decided; the storage's trouble must not leave a call without one (E4). */
+  async #close(records: readonly NewRecord[]): Promise<readonly JournalRecord[]> {
+    this.#state = 'closing'
+    this.#modelCalls.abort()
+    const committed = await this.#append(records, true, 'insist')
+    this.#markEnded()
+    return committed
+  }
+
+  #markEnded(): void {
+    this.#state = 'ended'
+    clearTimeout(this.#timer)
+    this.#ended.resolve()
+    this.#context.onEnded()
+  }
+
+  /** Ends a call that is not to be sent, or that could not be. */
+  async refuse(code: string, message: string, details?: Json): Promise<void> {
+    if (this.#state === 'open') await this.#close([this.#end(errorOutcome(code, message, details))])
+  }
+
+  /** Deadline or cancellation: the end first, then the executor is told (contract 3.3). */
+  async interrupt(reason: 'timeout' | 'cancelled'): Promise<void> {
+    if (this.#state !== 'open') return
+    const { tool, environment } = this.#context
+    const started = { target_sequence: this.sequence, tool, environment }
+    const committed = await this.#close([{ kind: 'tool_cancel_started', data: started }, this.#end({ status: reason })])
+    const cancelSequence = committed[0]?.sequence ?? 0
+    await this.#running?.cancel(reason)
+    await this.#context.log.insist({ records: [{ kind: 'tool_cancel_ended', data: { sequence: cancelSequence } }] })
+  }
+
+  async #received(receipt: Receipt): Promise<void> {
+    const message = 'run has returned, but the call is open: call `finish` before returning'
+    if (this.#state === 'open') await this.#takeReceipt(receipt)
+    if (this.#state === 'open') this.note({ type: 'warning', message: `Tool "${this.#context.tool}": ${message}` })
+    const { log } = this.#notes
+    if (log !== undefined) await this.#context.callLogs.write(this.#context.log.session, this.sequence, log)
+  }
+
+  #takeReceipt(receipt: Receipt): Promise<unknown> {
+    switch (receipt.type) {
+      case 'result':
+        return this.#takeResult(receipt.text)
+      case 'failure':
+        return this.#close([this.#end({ status: 'error', error: receipt.error })])
+      case 'stopped':
+        return this.interrupt(receipt.reason)
+      case 'unknown':
+        return this.#close([this.#end({ status: 'unknown', message: clip(receipt.message) })])
+      default:
+        return receipt satisfies never
+    }
+  }
+
+  /** A value that was given back: the return, or one more result when the tool has returned before (contract 3.3). */
+  async #takeResult(text: string): Promise<unknown> {
+    if (text === '') return this.#returned ? undefined : this.#return([])
+    try {
+      const value = this.#parseOutput(text)
+      const output = await this.#readOutput(looksLikeOutcome(value) ? value : { status: 'ok', value })
+      if (this.#state !== 'open') return undefined
+      this.#context.budget.chargeEmission(Buffer.byteLength(text))
+      if (output.status !== 'ok') return await this.#close(this.#closing(output))
+      return await (this.#returned ? this.#append([this.#result(output)], false) : this.#return([this.#result(output)]))
+    } catch (error) {
+      return this.#closeFor(error)
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import type { Json } from '../kernel/json.ts'
+import type { SessionId, TenantId } from '../kernel/ids.ts'
+import type { BrainEnvConfiguration, SessionEnvironment } from '../contract/session-request.ts'
+import type { ToolError } from '../contract/outcome.ts'
+
+/** One call, committed as started and ready to be sent (contract 3.2, `tool_call_started`). */
+export type BoundCall = {
+  readonly tenant: TenantId
+  readonly session: SessionId
+  readonly sequence: number
+  readonly tool: string
+  readonly environment: SessionEnvironment
+  readonly implementation: Json
+  /** Text of the validated input. */
+  readonly input: string
+  /** Absolute deadline for whoever is told it, milliseconds since the epoch; 0 = none. */
+  readonly deadlineAtMs: number
+  /** What is left of it on the monotonic clock; undefined = none. */
+  readonly deadlineInMs: number | undefined
+}
+
+/**
+ * What an executor may ask while its call is open. Everything answers after the commit (contract 3.1).
+ * @throws BrainError when refused; the call then stays open unless it was over already.
+ */
+export interface CallServices {
+  emit(eventType: string, payloadText: string): Promise<number>
+  emitResult(outcomeText: string): Promise<number>
+  returned(outcomeText: string | undefined): Promise<number>
+  finish(outcomeText: string | undefined): Promise<number>
+  /** @returns text of the ModelResult. */
+  model(requestText: string): Promise<string>
+  /** @returns text of a view, a list or a method's output. */
+  environments(requestText: string): Promise<string>
+  /** Adds to the call's log (contract A29); never fails, is never journalled. */
+  note(entry: CallNote): void
+}
+
+export type CallNote =
+  | { readonly type: 'stdout'; readonly text: string }
+  | { readonly type: 'stderr'; readonly text: string }
+  | { readonly type: 'telemetry'; readonly record: string }
+  | { readonly type: 'warning'; readonly message: string }
+  | { readonly type: 'trap'; readonly message: string }
+
+/** How an executor's work ended. It is looked at only while the call is open. */
+export type Receipt =
+  /** It gave back this JSON text; the empty text is no result. */
+  | { readonly type: 'result'; readonly text: string }
+  /** It failed, certainly. */
+  | { readonly type: 'failure'; readonly error: ToolError }
+  /** Its deadline or our cancellation ended it. */
+  | { readonly type: 'stopped'; readonly reason: 'timeout' | 'cancelled' }
+  /** Whether it did its work is not known. */
+  | { readonly type: 'unknown'; readonly message: string }
+
+export interface RunningCall {
+  /** Never rejects. */
+  readonly receipt: Promise<Receipt>
+  /** Asks the executor to stop. Answers when it was told, not when it has stopped. */
+  cancel(reason: 'timeout' | 'cancelled'): Promise<void>
+}
+
+/** A way of reaching tools: one adapter per driver of an environment. */
+export interface ToolBinding {
+  readonly driver: SessionEnvironment['driver']
+  /**
+   * Checks a placement before a session exists.
+   * @throws BrainError `invalid_request`, `unsupported`, `sandbox_unavailable` naming what is missing.
+   */
+  checkPlacement(tenant: TenantId, implementation: Json, environment: SessionEnvironment): Promise<void>
+  /**
+   * Checks what an environment asks for against what the operator allows.
+   * @throws BrainError `invalid_request` naming the denied grant.
+   */
+  checkEnvironment(configuration: BrainEnvConfiguration): void
+  /** Sends the call, once. Never throws: what goes wrong is the receipt. */
+  start(call: BoundCall, services: CallServices): RunningCall
+}

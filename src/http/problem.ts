@@ -1,0 +1,54 @@
+import { BrainError, clip, type BodyFault, type ErrorCode } from '../kernel/errors.ts'
+
+const STATUS: Readonly<Record<ErrorCode, number>> = {
+  invalid_request: 400,
+  unsupported: 400,
+  invalid_transcript: 400,
+  unauthorized: 401,
+  forbidden_host: 403,
+  forbidden_origin: 403,
+  not_found: 404,
+  conflict: 409,
+  overloaded: 503,
+  storage_unavailable: 503,
+  sandbox_unavailable: 503,
+  ambiguous: 500,
+  executor_failed: 500,
+  model_provider_failed: 500,
+  model_output_invalid: 500,
+  model_output_incomplete: 500,
+  model_call_limit: 500,
+  emit_limit: 500,
+  output_limit: 507,
+  invalid_output: 500,
+  unsupported_host_call: 500,
+  host_call_limit: 500,
+  no_turn: 500,
+  cancelled: 500,
+  environment_closed: 500,
+  environment_not_ready: 500,
+  internal: 500,
+}
+
+/** `invalid_request` keeps its code where HTTP has a finer status (contract 0.4). */
+const BODY_STATUS: Readonly<Record<BodyFault, number>> = { shape: 422, media_type: 415, too_large: 413 }
+
+export type Problem = {
+  readonly status: number
+  readonly body: {
+    readonly code: string
+    readonly message: string
+    readonly retryable: boolean
+    readonly details?: unknown
+  }
+}
+
+/** The one place where failures become HTTP. What is not a BrainError is a defect, whose text stays in the log. */
+export function toProblem(error: unknown): Problem {
+  if (!(error instanceof BrainError))
+    return { status: 500, body: { code: 'internal', message: 'Internal error', retryable: false } }
+  const { code, retryable, details, body } = error
+  const status = body === undefined ? STATUS[code] : BODY_STATUS[body]
+  const message = clip(error.message) || code
+  return { status, body: { code, message, retryable, ...(details === undefined ? {} : { details }) } }
+}

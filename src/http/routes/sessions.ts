@@ -1,0 +1,124 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { isIdentifier, parseSessionId, type SessionId, type TenantId } from '../../kernel/ids.ts'
+import { mediaSchema } from '../../contract/message-schema.ts'
+import type { UserInput } from '../../contract/message.ts'
+import { parseCreateRequest } from '../../session/create-request.ts'
+import type { ClaimInHand, Worked } from '../../session/requests.ts'
+import { claimOf, jsonOf, parse, respondAsync } from '../parse.ts'
+import type { ServerParts } from '../server.ts'
+
+type WithId = { Params: { id: string } }
+
+const messageBody = z.strictObject({
+  input: z.strictObject({ message: z.string().min(1), media: z.array(mediaSchema).max(64).optional() }),
+})
+
+const listQuery = z.strictObject({
+  label: z
+    .string()
+    .regex(/^[^:]+:/, 'must be key:value')
+    .optional(),
+  status: z.enum(['creating', 'idle', 'running', 'ending', 'ended', 'failed']).optional(),
+  after: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(10_000).optional(),
+})
+
+/** `/v1/sessions` and one session's life (contract 1.3). */
+export function sessionRoutes(app: FastifyInstance, parts: ServerParts): void {
+  const { sessions, access } = parts
+  app.post('/v1/sessions', async (request, reply) => {
+    const tenant = access.tenantOf(request)
+    return once(parts, { request, reply }, { tenant, scope: 'create_session' }, async (claim) => {
+      const body = parseCreateRequest(jsonOf(request))
+      return json(await sessions.create(tenant, body, claim))
+    })
+  })
+
+  app.get('/v1/sessions', async (request) => {
+    const tenant = access.tenantOf(request)
+    return { sessions: await sessions.list(tenant, toSessionQuery(parse(listQuery, request.query, 'query'))) }
+  })
+
+  app.get<WithId>('/v1/sessions/:id', async (request) =>
+    sessions.get(access.tenantOf(request), parseSessionId(request.params.id)),
+  )
+
+  app.get<WithId>('/v1/sessions/:id/transcript', async (request) =>
+    sessions.transcript(access.tenantOf(request), parseSessionId(request.params.id)),
+  )
+
+  app.delete<WithId>('/v1/sessions/:id', async (request, reply) => {
+    const { tenant, id } = whose(parts, request)
+    return once(parts, { request, reply }, { tenant, scope: `session:${id}:delete` }, async (claim) => {
+      await sessions.remove(tenant, id, claim)
+      return { answer: { status: 204, body: '' } }
+    })
+  })
+  driveRoutes(app, parts)
+}
+
+function driveRoutes(app: FastifyInstance, parts: ServerParts): void {
+  const { sessions } = parts
+  app.post<WithId>('/v1/sessions/:id/messages', async (request, reply) => {
+    const { tenant, id } = whose(parts, request)
+    const isAsync = respondAsync(request)
+    return once(
+      parts,
+      request,
+      reply,
+      { tenant, scope: `session:${id}:${isAsync ? 'submit' : 'message'}` },
+      async (claim) => {
+        const input = parse(messageBody, jsonOf(request), 'body').input as UserInput
+        if (!isAsync) return json(await sessions.send(tenant, id, input, claim))
+        const sequence = await sessions.submit(tenant, id, input, claim)
+        return { answer: { status: 202, body: String(sequence) } }
+      },
+    )
+  })
+
+  app.post<WithId>('/v1/sessions/:id/cancel', async (request, reply) => {
+    const { tenant, id } = whose(parts, request)
+    return once(parts, { request, reply }, { tenant, scope: `session:${id}:cancel` }, async (claim) => {
+      await sessions.cancel(tenant, id, claim)
+      return { answer: { status: 204, body: '' } }
+    })
+  })
+
+  app.post<WithId>('/v1/sessions/:id/end', async (request, reply) => {
+    const { tenant, id } = whose(parts, request)
+    return once(parts, { request, reply }, { tenant, scope: `session:${id}:end` }, async (claim) =>
+      json(await sessions.end(tenant, id, claim)),
+    )
+  })
+}
+
+const json = (value: unknown): Worked => ({ answer: { status: 200, body: JSON.stringify(value) } })
+
+export function whose({ access }: ServerParts, request: FastifyRequest<WithId>): { tenant: TenantId; id: SessionId } {
+  return { tenant: access.tenantOf(request), id: parseSessionId(request.params.id) }
+}
+
+/** Runs a mutating request once per Idempotency-Key and sends its answer. */
+export async function once(
+  { requests }: ServerParts,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  about: { tenant: TenantId; scope: string },
+  work: (claim: ClaimInHand) => Promise<Worked>,
+): Promise<FastifyReply> {
+  const { status, body } = await requests.run(claimOf(request, about.tenant, about.scope), work)
+  if (status === 202) reply.header('preference-applied', 'respond-async')
+  return status === 204 ? reply.code(204).send() : reply.code(status).type('application/json').send(body)
+}
+
+function toSessionQuery(query: z.output<typeof listQuery>): Parameters<ServerParts['sessions']['list']>[1] {
+  const { label, status, after, limit } = query
+  const cut = label?.indexOf(':') ?? -1
+  const key = label?.slice(0, cut) ?? ''
+  return {
+    ...(label === undefined || !isIdentifier(key) ? {} : { label: { key, value: label.slice(cut + 1) } }),
+    ...(status === undefined ? {} : { status: [status] }),
+    ...(after === undefined ? {} : { after }),
+    ...(limit === undefined ? {} : { limit }),
+  }
+}

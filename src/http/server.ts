@@ -1,0 +1,98 @@
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { BrainError } from '../kernel/errors.ts'
+import type { Limits } from '../contract/limits.ts'
+import type { DirectCalls } from '../session/direct-calls.ts'
+import type { EventFeed } from '../session/event-feed.ts'
+import type { Requests } from '../session/requests.ts'
+import type { SessionService } from '../session/session-service.ts'
+import type { ToolRegistry } from '../session/tool-registry.ts'
+import type { WorkspaceService } from '../session/workspace-service.ts'
+import type { Logger } from '../kernel/logger.ts'
+import type { Access } from './access.ts'
+import { registerBodies } from './bodies.ts'
+import type { OpenStreams } from './open-streams.ts'
+import { toProblem } from './problem.ts'
+import { callRoutes } from './routes/calls.ts'
+import { eventRoutes } from './routes/events.ts'
+import { fileRoutes } from './routes/files.ts'
+import { healthRoutes } from './routes/health.ts'
+import { limitRoutes } from './routes/limits.ts'
+import { sessionRoutes } from './routes/sessions.ts'
+import { toolRoutes } from './routes/tools.ts'
+
+/** How the server is, for those who watch it. */
+export interface Health {
+  isReady(): boolean
+  /** Level, journal, supervisor and boxes; for `/health/ready?verbose`. */
+  describe(): Promise<object>
+}
+
+export type ServerParts = {
+  readonly access: Access
+  readonly limits: Limits
+  readonly health: Health
+  readonly requests: Requests
+  readonly sessions: SessionService
+  readonly calls: DirectCalls
+  readonly events: EventFeed
+  readonly tools: ToolRegistry
+  readonly files: WorkspaceService
+  readonly streams: OpenStreams
+  readonly logger: Logger
+}
+
+const MAX_URL_PART = 8192
+
+/** The HTTP API (contract 1). Listening is the caller's. */
+export function buildServer(parts: ServerParts): FastifyInstance {
+  const app = Fastify({
+    bodyLimit: Number.MAX_SAFE_INTEGER, // our own parsers count, with limits per route
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: MAX_URL_PART, querystringParser: parseQuery },
+    frameworkErrors: refuseUnreadable,
+  })
+  registerBodies(app, parts.limits)
+  app.addHook('onRequest', async (request, reply) => {
+    parts.access.checkSource(request, reply)
+    if (request.method === 'OPTIONS') return reply.code(204).send()
+    return undefined
+  })
+  app.setErrorHandler((error, request, reply) => {
+    const problem = toProblem(error)
+    if (!(error instanceof BrainError))
+      parts.logger.error(
+        { method: request.method, url: request.url, error: error instanceof Error ? error.stack : error },
+        'a request failed',
+      )
+    // What is left of a refused body is not read: the connection cannot be used again.
+    if (!request.raw.complete) reply.header('connection', 'close')
+    return reply.code(problem.status).send(problem.body)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const problem = toProblem(
+      new BrainError('not_found', `Cannot find route ${request.method} ${request.url.split('?')[0]?.slice(0, 200)}`),
+    )
+    return reply.code(problem.status).send(problem.body)
+  })
+  for (const routes of [healthRoutes, limitRoutes, toolRoutes, sessionRoutes, callRoutes, eventRoutes, fileRoutes])
+    routes(app, parts)
+  return app
+}
+
+/** What the framework itself cannot read, such as a path that is not percent-encoded UTF-8. */
+function refuseUnreadable(error: Error, _request: FastifyRequest, reply: FastifyReply): void {
+  const problem = toProblem(new BrainError('invalid_request', `Cannot read the request: ${error.message}`))
+  void reply.code(problem.status).send(problem.body)
+}
+
+/** Every value of a repeated field is kept, so that schemas can refuse it. */
+function parseQuery(text: string): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>
+  const parameters = new URLSearchParams(text)
+  for (const name of new Set(parameters.keys())) {
+    const values = parameters.getAll(name)
+    query[name] = values.length === 1 ? (values[0] ?? '') : values
+  }
+  return { ...query }
+}

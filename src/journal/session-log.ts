@@ -1,0 +1,100 @@
+import { BrainError } from '../kernel/errors.ts'
+import type { SessionId } from '../kernel/ids.ts'
+import type { Append, Appended, Journal, Page } from './journal.ts'
+import type { JournalRecord } from './record.ts'
+
+const RETRY_MS = 1000
+
+/** A frame that followers see and no journal keeps (contract 3.5). */
+export type LiveFrame = { readonly type: string; readonly data: unknown }
+
+export interface Follower {
+  /** Committed records, in order. */
+  records(records: readonly JournalRecord[]): void
+  live(frame: LiveFrame): void
+}
+
+/** One session's part of the journal, with everyone in this process who watches it. */
+export class SessionLog {
+  readonly session: SessionId
+  readonly #journal: Journal
+  readonly #followers = new Set<Follower>()
+  #lastSequence: number
+
+  constructor(journal: Journal, session: SessionId, lastSequence: number) {
+    this.#journal = journal
+    this.session = session
+    this.#lastSequence = lastSequence
+  }
+
+  /** Sequence of the newest record that is known to be durable. */
+  get lastSequence(): number {
+    return this.#lastSequence
+  }
+
+  /** Appends, and shows followers what was committed before the caller goes on. */
+  async append(append: Omit<Append, 'session'>): Promise<Appended> {
+    const appended = await this.#journal.append({ ...append, session: this.session })
+    if (appended.committed) {
+      this.#lastSequence = appended.records.at(-1)?.sequence ?? this.#lastSequence
+      for (const follower of this.#followers) follower.records(appended.records)
+    }
+    return appended
+  }
+
+  /** Like {@link append}, for appends that claim no key. */
+  async commit(append: Omit<Append, 'session' | 'claim'>): Promise<readonly JournalRecord[]> {
+    const appended = await this.append(append)
+    return appended.committed ? appended.records : []
+  }
+
+  /**
+   * Like {@link commit}, for an end that must be written: while the storage is unavailable it is tried again, since an
+   * effect without an end would break the journal's promise (contract 3.1).
+   */
+  async insist(append: Omit<Append, 'session' | 'claim'>): Promise<readonly JournalRecord[]> {
+    for (;;) {
+      try {
+        return await this.commit(append)
+      } catch (error) {
+        if (!(error instanceof BrainError) || !error.retryable) throw error
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
+    }
+  }
+
+  page(after: number, bounds: { limit: number; maxBytes: number }): Promise<Page> {
+    return this.#journal.page(this.session, after, bounds)
+  }
+
+  publish(frame: LiveFrame): void {
+    for (const follower of this.#followers) follower.live(frame)
+  }
+
+  /** @returns a function that stops following. */
+  follow(follower: Follower): () => void {
+    this.#followers.add(follower)
+    return () => this.#followers.delete(follower)
+  }
+
+  get followers(): number {
+    return this.#followers.size
+  }
+}
+
+/** Bounds of one page (contract 3.5). */
+export const PAGE_BOUNDS = { limit: 1000, maxBytes: 8 * 1024 * 1024 } as const
+
+/** Every record after a sequence, page by page. */
+export async function* readAll(
+  journal: Pick<Journal, 'page'>,
+  session: SessionId,
+  after = 0,
+): AsyncGenerator<readonly JournalRecord[]> {
+  for (let cursor = after; ;) {
+    const page = await journal.page(session, cursor, PAGE_BOUNDS)
+    if (page.records.length === 0) return
+    yield page.records
+    cursor = page.nextCursor
+  }
+}

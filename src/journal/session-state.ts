@@ -1,0 +1,202 @@
+import type { Json } from '../kernel/json.ts'
+import type { Message } from '../contract/message.ts'
+import type { SessionConfiguration, SessionStatus } from '../contract/session-request.ts'
+import { dataOf, type Failure, type JournalRecord, type KernelData, type KernelKind, type NewRecord } from './record.ts'
+
+export type OpenCall = {
+  readonly callId: string
+  readonly tool: string
+  readonly environment: string
+  /** A direct call: its records neither wake the loop nor are shown by the built-in one (contract A11). */
+  readonly direct: boolean
+}
+
+export type EnvironmentState = 'declared' | 'starting' | 'ready' | 'failed' | 'deleting' | 'deleted' | 'detached'
+
+export type EnvironmentOperation = 'setup' | 'detach' | 'teardown'
+
+/** The reserved kv key that holds the completion marker (contract 3.4). */
+export const MARKER_KEY = 'brain.last_activation'
+
+type Handlers = {
+  readonly [Kind in KernelKind]?: (state: SessionState, data: KernelData[Kind], sequence: number) => void
+}
+
+/**
+ * A session as its records tell it. The fold of a journal's records in order is the state; it reads no clock, no
+ * randomness and nothing outside the records, so recovery is this fold run again.
+ */
+export class SessionState {
+  lastSequence = 0
+  status: SessionStatus = 'creating'
+  configuration: SessionConfiguration | undefined
+  transcript: readonly Message[] = []
+  /** Sequence of the newest `transcript_delta`; 0 before the first. */
+  transcriptSequence = 0
+  readonly kv = new Map<string, Json>()
+  /** Everything up to here was delivered to a successful activation. */
+  marker = 0
+  modelCalls = 0
+  readonly openCalls = new Map<number, OpenCall>()
+  readonly openCancels = new Set<number>()
+  readonly openModelCalls = new Set<number>()
+  readonly openOperations = new Map<
+    number,
+    { readonly environment: string; readonly operation: EnvironmentOperation }
+  >()
+  readonly environments = new Map<string, EnvironmentState>()
+  /** Sequence of the running turn's start. */
+  turn: number | undefined
+  activation: number | undefined
+
+  apply(record: JournalRecord): void {
+    this.lastSequence = record.sequence
+    const handler = HANDLERS[record.event_type as KernelKind] as
+      | ((state: SessionState, data: unknown, sequence: number) => void)
+      | undefined
+    if (record.event_type === 'tool_call_started') this.#callStarted(record)
+    else handler?.(this, record.data, record.sequence)
+  }
+
+  #callStarted(record: JournalRecord): void {
+    const data = dataOf(record, 'tool_call_started')
+    if (data === undefined) return
+    this.openCalls.set(record.sequence, {
+      callId: data.invocation.call_id,
+      tool: data.tool,
+      environment: data.environment,
+      direct: record.origin?.kind === 'application',
+    })
+  }
+}
+
+const endTurn = (state: SessionState): void => {
+  state.turn = undefined
+  state.status = 'idle'
+}
+
+const HANDLERS: Handlers = {
+  session_creation_started: (state, configuration) => {
+    state.configuration = configuration
+    for (const environment of configuration.environments) state.environments.set(environment.name, 'declared')
+  },
+  session_creation_ended: (state, { configuration }) => {
+    state.configuration = configuration
+    state.status = 'idle'
+  },
+  session_creation_failed: (state) => (state.status = 'failed'),
+  session_end_started: (state) => (state.status = 'ending'),
+  session_ended: (state) => (state.status = 'ended'),
+  turn_started: (state, _data, sequence) => {
+    state.turn = sequence
+    state.status = 'running'
+  },
+  turn_ended: (state, { events_through: through }) => {
+    state.marker = through
+    endTurn(state)
+  },
+  turn_failed: endTurn,
+  activation_started: (state, _data, sequence) => (state.activation = sequence),
+  activation_ended: (state) => (state.activation = undefined),
+  activation_failed: (state) => (state.activation = undefined),
+  transcript_delta: (state, { keep, append }, sequence) => {
+    state.transcript = [...state.transcript.slice(0, keep), ...append]
+    state.transcriptSequence = sequence
+  },
+  kv_set: (state, { key, value }) => state.kv.set(key, value),
+  kv_delete: (state, { key }) => state.kv.delete(key),
+  model_call_started: (state, _data, sequence) => {
+    state.modelCalls++
+    state.openModelCalls.add(sequence)
+  },
+  model_call_ended: (state, { sequence }) => state.openModelCalls.delete(sequence),
+  model_call_failed: (state, { sequence }) => state.openModelCalls.delete(sequence),
+  tool_call_ended: (state, { sequence }) => state.openCalls.delete(sequence),
+  tool_call_failed: (state, { sequence }) => state.openCalls.delete(sequence),
+  tool_cancel_started: (state, _data, sequence) => state.openCancels.add(sequence),
+  tool_cancel_ended: (state, { sequence }) => state.openCancels.delete(sequence),
+  tool_cancel_failed: (state, { sequence }) => state.openCancels.delete(sequence),
+  environment_setup_started: (state, { environment }, sequence) => {
+    state.openOperations.set(sequence, { environment, operation: 'setup' })
+    state.environments.set(environment, 'starting')
+  },
+  environment_setup_ended: (state, { sequence }) => endOperation(state, sequence, 'ready'),
+  environment_setup_failed: (state, { sequence }) => endOperation(state, sequence, 'failed'),
+  environment_detach_started: (state, { environment }, sequence) =>
+    state.openOperations.set(sequence, { environment, operation: 'detach' }),
+  environment_detach_ended: (state, { sequence }) => endOperation(state, sequence, 'detached'),
+  environment_teardown_started: (state, { environment }, sequence) => {
+    state.openOperations.set(sequence, { environment, operation: 'teardown' })
+    state.environments.set(environment, 'deleting')
+  },
+  environment_detach_failed: (state, { sequence }) => endOperation(state, sequence, 'failed'),
+  environment_teardown_ended: (state, { sequence }) => endOperation(state, sequence, 'deleted'),
+  environment_teardown_failed: (state, { sequence }) => endOperation(state, sequence, 'failed'),
+}
+
+function endOperation(state: SessionState, sequence: number, next: EnvironmentState): void {
+  const operation = state.openOperations.get(sequence)
+  state.openOperations.delete(sequence)
+  if (operation !== undefined) state.environments.set(operation.environment, next)
+}
+
+const interrupted = (what: string): Failure => ({
+  code: 'interrupted',
+  message: `The server stopped while ${what} was open; it may have been done`,
+  retryable: false,
+  ambiguous: true,
+})
+
+/**
+ * What a server that finds a session after a crash must write: an end for everything that is open (contract 3.7).
+ * Empty when there is nothing to recover.
+ */
+export function recoveryOf(state: SessionState): { records: readonly NewRecord[]; status: SessionStatus } {
+  const records: NewRecord[] = []
+  for (const sequence of state.openModelCalls)
+    records.push({ kind: 'model_call_failed', data: { sequence, ...interrupted('this model call') } })
+  for (const sequence of state.openCalls.keys())
+    records.push({ kind: 'tool_call_failed', data: { sequence, ...interrupted('this tool call') } })
+  for (const sequence of state.openCancels)
+    records.push({
+      kind: 'tool_cancel_failed',
+      data: {
+        sequence,
+        code: 'unknown',
+        ambiguous: true,
+        message: 'The server stopped before the cancellation was acknowledged',
+      },
+    })
+  for (const [sequence, { operation }] of state.openOperations) {
+    const failure = { sequence, ...interrupted(`this environment ${operation}`), domain: 'environment' as const }
+    records.push({ kind: `environment_${operation}_failed`, data: failure })
+  }
+  return { records: [...records, ...closingOf(state)], status: statusAfter(state.status) }
+}
+
+const statusAfter = (status: SessionStatus): SessionStatus =>
+  status === 'creating' ? 'failed' : status === 'running' ? 'idle' : status === 'ending' ? 'ended' : status
+
+function closingOf(state: SessionState): NewRecord[] {
+  switch (state.status) {
+    case 'creating':
+      return [{ kind: 'session_creation_failed', data: interrupted('the creation of this session') }]
+    case 'running': {
+      const turn: NewRecord = { kind: 'turn_failed', data: interrupted('this turn') }
+      return state.activation === undefined
+        ? [turn]
+        : [{ kind: 'activation_failed', data: interrupted('this activation') }, turn]
+    }
+    case 'ending':
+      return [
+        { kind: 'session_end_failed', data: interrupted('the end of this session') },
+        { kind: 'session_ended', data: {} },
+      ]
+    case 'idle':
+    case 'ended':
+    case 'failed':
+      return []
+    default:
+      return state.status satisfies never
+  }
+}

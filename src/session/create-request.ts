@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { BrainError } from '../kernel/errors.ts'
+import { isIdentifier } from '../kernel/ids.ts'
+import type { Json } from '../kernel/json.ts'
+import { jsonObjectSchema as jsonObject, jsonSchema as json, messageSchema } from '../contract/message-schema.ts'
+
+const identifier = z.string().refine(isIdentifier, 'must be an identifier: letters, digits and . _ : - (at most 128)')
+// Foreign clients use more names than our own declarations accept (contract A22).
+const toolName = z
+  .string()
+  .regex(/^[A-Za-z0-9_][A-Za-z0-9._:-]{0,127}$/, 'must be letters, digits and . _ : - (at most 128)')
+
+const grantSchema = z.strictObject({
+  environment: identifier,
+  permissions: z.array(z.enum(['read', 'create', 'setup', 'update', 'delete', 'call'])),
+  methods: z.array(identifier).optional(),
+})
+
+const placementSchema = z.strictObject({ implementation: json })
+
+const toolSchema = z.strictObject({
+  name: toolName,
+  description: z.string().max(65_536).optional(),
+  input_schema: jsonObject.optional(),
+  output_schema: jsonObject.optional(),
+  placements: z.record(z.string(), placementSchema).refine((all) => Object.keys(all).length > 0, 'needs a placement'),
+  environments: z.array(grantSchema).optional(),
+})
+
+const access = z.enum(['read', 'write'])
+const secretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable')
+
+/** What a brainEnv asks for (contract 6.1). */
+export const brainEnvSchema = z.strictObject({
+  secrets: z.array(secretName).max(64).optional(),
+  network: z.array(z.string()).max(256).optional(),
+  filesystem: z.strictObject({ workspace: access.optional(), scratch: access.optional() }).optional(),
+})
+
+const environmentSchema = z.strictObject({
+  name: identifier,
+  driver: z.enum(['brain', 'host', 'http']),
+  lifecycle: z.enum(['automatic', 'manual']),
+  configuration: json.optional(),
+  environments: z.array(grantSchema).optional(),
+  methods: z.record(z.string(), json).optional(),
+  template: json.optional(),
+  host_id: z.string().optional(),
+  url: z.string().optional(),
+  credential: z.string().optional(),
+})
+
+const labels = z
+  .record(
+    identifier,
+    z.string().refine((text) => Buffer.byteLength(text) <= 256, 'must be at most 256 bytes'),
+  )
+  .refine((all) => Object.keys(all).length <= 16, 'must be at most 16 labels')
+
+const createSchema = z.strictObject({
+  agentloop: z
+    .strictObject({
+      implementation: json,
+      configuration: json.optional(),
+      environment: identifier.optional(),
+      environments: z.array(grantSchema).optional(),
+    })
+    .optional(),
+  model: z.strictObject({
+    provider: identifier,
+    name: z.string().min(1).max(256).regex(/^\S+$/, 'must not hold white space'),
+    api_key: z.string().min(1).max(16_384),
+    script: json.optional(),
+  }),
+  system: z.string().default(''),
+  response_format: jsonObject.optional(),
+  tools: z.array(toolSchema).max(1024).default([]),
+  environments: z.array(environmentSchema).max(256).default([]),
+  config: z.strictObject({ tools: z.array(identifier) }).optional(),
+  transcript: z.array(messageSchema).optional(),
+  idle_ttl_ms: z.int().nonnegative().optional(),
+  labels: labels.optional(),
+})
+
+export type CreateRequest = z.output<typeof createSchema>
+export type RequestedTool = CreateRequest['tools'][number]
+export type RequestedEnvironment = CreateRequest['environments'][number]
+
+/**
+ * Reads the body of `POST /v1/sessions` (contract 2.1); unknown members are refused.
+ * @throws BrainError `invalid_request`
+ */
+export function parseCreateRequest(body: Json): CreateRequest {
+  const parsed = createSchema.safeParse(body)
+  if (!parsed.success)
+    throw new BrainError('invalid_request', `Cannot create the session: ${z.prettifyError(parsed.error)}`, {
+      body: 'shape',
+    })
+  return parsed.data
+}

@@ -1,0 +1,88 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { mkdir, open, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BrainError } from '../kernel/errors.ts'
+import type { SessionId } from '../kernel/ids.ts'
+
+/** Keeps the credentials of sessions, apart from the journal and unreadable without the server's key (design 3). */
+export interface Credentials {
+  put(session: SessionId, secret: string): Promise<void>
+  /** @throws BrainError `internal` when there is none, or when it cannot be unsealed. */
+  get(session: SessionId): Promise<string>
+  forget(session: SessionId): Promise<void>
+}
+
+const CIPHER = 'aes-256-gcm'
+const IV_BYTES = 12
+const TAG_BYTES = 16
+const EXCLUSIVE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW
+
+/**
+ * Sealed files under `directory`, one a session.
+ *
+ * @param secretKey BRAIN_SECRET_KEY; without it a random key in the 0600 file `secret-key` beside the sealed files.
+ */
+export async function openCredentials(directory: string, secretKey: string | undefined): Promise<Credentials> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const key = createHash('sha256')
+    .update(secretKey ?? (await ownKey(join(directory, 'secret-key'))))
+    .digest()
+  const fileOf = (session: SessionId): string => join(directory, `${session}.sealed`)
+  return {
+    async put(session, secret) {
+      await writeDurably(fileOf(session), seal(key, session, secret))
+    },
+    async get(session) {
+      const sealed = await readFile(fileOf(session)).catch((cause: unknown) => {
+        throw new BrainError('internal', `Cannot find the credentials of session "${session}"`, { cause })
+      })
+      return unseal(key, session, sealed)
+    },
+    async forget(session) {
+      await rm(fileOf(session), { force: true })
+    },
+  }
+}
+
+async function ownKey(path: string): Promise<Buffer> {
+  try {
+    const fresh = randomBytes(32)
+    await writeDurably(path, fresh)
+    return fresh
+  } catch (error) {
+    if (!(error instanceof Error) || !('code' in error) || error.code !== 'EEXIST') throw error
+    return readFile(path)
+  }
+}
+
+async function writeDurably(path: string, bytes: Buffer): Promise<void> {
+  const file = await open(path, EXCLUSIVE, 0o600)
+  try {
+    await file.writeFile(bytes)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+function seal(key: Buffer, session: SessionId, secret: string): Buffer {
+  const iv = randomBytes(IV_BYTES)
+  const cipher = createCipheriv(CIPHER, key, iv).setAAD(Buffer.from(session))
+  const body = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
+  return Buffer.concat([iv, cipher.getAuthTag(), body])
+}
+
+function unseal(key: Buffer, session: SessionId, sealed: Buffer): string {
+  try {
+    const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, IV_BYTES)).setAAD(Buffer.from(session))
+    decipher.setAuthTag(sealed.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+    return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
+  } catch (cause) {
+    throw new BrainError(
+      'internal',
+      `Cannot unseal the credentials of session "${session}": the key is another one (BRAIN_SECRET_KEY) or the file is damaged`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,121 @@
+import type { TenantId } from '../kernel/ids.ts'
+import { BrainError } from '../kernel/errors.ts'
+import type { Limits } from '../contract/limits.ts'
+import type { SessionConfiguration, SessionSummary } from '../contract/session-request.ts'
+import type { NewRecord } from '../journal/record.ts'
+import type { SessionLog } from '../journal/session-log.ts'
+import type { SessionState } from '../journal/session-state.ts'
+import type { Dispatcher } from '../dispatch/dispatcher.ts'
+import type { Execution, ToolModel } from '../dispatch/execution.ts'
+import { parseModelRequest } from '../turn/model-request.ts'
+import { ModelCaller, type ModelAccess } from '../turn/model-caller.ts'
+import type { Agentloop } from '../turn/agentloop.ts'
+import type { Logger } from '../kernel/logger.ts'
+import type { TurnSession } from '../turn/turn-session.ts'
+import { TurnRunner } from '../turn/turn-runner.ts'
+
+export type LiveSessionParts = {
+  readonly tenant: TenantId
+  readonly log: SessionLog
+  readonly state: SessionState
+  readonly dispatcher: Dispatcher
+  readonly loop: Agentloop
+  readonly limits: Limits
+  readonly logger: Logger
+  readonly modelAccess: (configuration: SessionConfiguration) => Promise<ModelAccess>
+  /** How long an idle session stays in memory when its request does not say; undefined = it leaves at once. */
+  readonly defaultIdleTtlMs: number | undefined
+}
+
+/** A session of this process: its state, kept by the records as they are committed, and its one turn runner. */
+export class LiveSession implements TurnSession {
+  readonly tenant: TenantId
+  readonly log: SessionLog
+  readonly state: SessionState
+  readonly dispatcher: Dispatcher
+  readonly loop: Agentloop
+  readonly limits: Limits
+  readonly logger: Logger
+  readonly openCalls = new Map<number, Execution>()
+  readonly models: ModelCaller
+  readonly model: ToolModel
+  readonly turns: TurnRunner
+  readonly #defaultIdleTtlMs: number | undefined
+  #resident = false
+  #suspension: NodeJS.Timeout | undefined
+  /** When the session was last asked for, on the monotonic clock. */
+  usedAt = performance.now()
+
+  constructor(parts: LiveSessionParts) {
+    const { tenant, log, state, dispatcher, loop, limits, logger } = parts
+    this.tenant = tenant
+    this.log = log
+    this.state = state
+    this.dispatcher = dispatcher
+    this.loop = loop
+    this.limits = limits
+    this.logger = logger
+    this.#defaultIdleTtlMs = parts.defaultIdleTtlMs
+    log.follow({ records: (records) => records.forEach((record) => state.apply(record)), live: () => undefined })
+    this.models = new ModelCaller(log, () => parts.modelAccess(this.configuration), limits, state.modelCalls)
+    this.model = {
+      call: async (requestText, { sequence, budget, signal }) => {
+        const request = parseModelRequest(requestText)
+        const transcript = { throughSequence: 0, keep: 0 }
+        return JSON.stringify(await this.models.call(request, { budget, signal, toolSequence: sequence, transcript }))
+      },
+    }
+    this.turns = new TurnRunner(this, () => this.#resumed())
+  }
+
+  get configuration(): SessionConfiguration {
+    const { configuration } = this.state
+    if (configuration === undefined)
+      throw new BrainError('internal', `Cannot use session "${this.log.session}": its journal has no configuration`)
+    return configuration
+  }
+
+  readonly isEnvironmentReady = (name: string): boolean => this.state.environments.get(name) === 'ready'
+
+  get summary(): SessionSummary {
+    return { session_id: this.log.session, status: this.state.status, last_sequence: this.state.lastSequence }
+  }
+
+  /** Whether nothing of the session needs it to be in memory. */
+  get isQuiet(): boolean {
+    return this.openCalls.size === 0 && !this.turns.isBusy && !this.#resident
+  }
+
+  /** Records for a session that is opened for work while it is out of memory (contract 3.7). */
+  #resumed(): readonly NewRecord[] {
+    clearTimeout(this.#suspension)
+    const records: readonly NewRecord[] = this.#resident ? [] : [{ kind: 'session_resumed', data: {} }]
+    this.#resident = true
+    return records
+  }
+
+  /** Called when work has ended: the session leaves memory, at once or when its time to live has passed. */
+  rest(): void {
+    clearTimeout(this.#suspension)
+    const ttlMs = this.configuration.idle_ttl_ms ?? this.#defaultIdleTtlMs
+    if (ttlMs === undefined) this.#resident = false
+    else if (ttlMs > 0) {
+      this.#suspension = setTimeout(() => void this.#suspend(), ttlMs).unref()
+    }
+  }
+
+  async #suspend(): Promise<void> {
+    if (!this.#resident || this.turns.isBusy || this.state.status !== 'idle') return
+    this.#resident = false
+    await this.log.insist({ records: [{ kind: 'session_suspended', data: {} }] })
+  }
+
+  /** Ends every call that is open, and says so in its record. */
+  async interruptCalls(reason: 'cancelled'): Promise<void> {
+    await Promise.all([...this.openCalls.values()].map((call) => call.interrupt(reason)))
+  }
+
+  dispose(): void {
+    clearTimeout(this.#suspension)
+  }
+}

@@ -1,0 +1,122 @@
+import { BrainError } from '../kernel/errors.ts'
+import type { Claim, Claimed, ClaimKey, Journal, StoredAnswer } from '../journal/journal.ts'
+
+/** What an operation answers, ready to be sent. */
+export type Answer = { readonly status: number; readonly body: string }
+
+/** How the work of one request settles its claim. */
+export type Worked = {
+  readonly answer: Answer
+  /** The work's own append has answered the claim already (design 3). */
+  readonly settled?: boolean
+}
+
+/** What the work is given to claim its key with its first record. */
+export type ClaimInHand = Claim & {
+  /** Must be called when an append with this claim was committed. */
+  readonly made: () => void
+}
+
+export type RequestsParts = {
+  readonly journal: Journal
+  /** How an error reads on the wire; kept as the answer of a failed operation. */
+  readonly encodeError: (error: BrainError) => Answer
+  /** Rebuilds an answer that is kept as the sequence of a direct call. */
+  readonly rebuild: (answer: StoredAnswer & { type: 'call' }) => Promise<Answer>
+}
+
+/** Thrown by work that found its key taken. */
+export class KeyTaken extends Error {
+  override readonly name = 'KeyTaken'
+  readonly claimed: Claimed
+
+  constructor(claimed: Claimed) {
+    super('the idempotency key is taken')
+    this.claimed = claimed
+  }
+}
+
+/**
+ * Runs each mutating request once per key (contract 0.5, A24).
+ *
+ * R1  The claim is durable before the work has an effect.
+ * R2  The same key and digest answers what was answered, also across restarts and while the first request runs.
+ * R3  The same key with another digest is a `conflict`, whatever state the first one is in.
+ * R4  A claim without an answer and without a running request is `ambiguous`; its work is never run again.
+ * R5  A refusal before the claim, and a failure that is retryable, leave the key free.
+ */
+export class Requests {
+  readonly #parts: RequestsParts
+  readonly #running = new Map<string, { digest: string; answer: Promise<Answer> }>()
+
+  constructor(parts: RequestsParts) {
+    this.#parts = parts
+  }
+
+  /** @param failed what a failure that is not retryable does to the key: an admission's is released (A24). */
+  run(
+    claim: Claim,
+    work: (claim: ClaimInHand) => Promise<Worked>,
+    failed: 'settle' | 'release' = 'settle',
+  ): Promise<Answer> {
+    const id = `${claim.scope}\0${claim.key}`
+    const running = this.#running.get(id)
+    if (running !== undefined) {
+      if (running.digest !== claim.digest) return Promise.reject(differs(claim))
+      return running.answer
+    }
+    const answer = this.#work(claim, work, failed).finally(() => this.#running.delete(id))
+    this.#running.set(id, { digest: claim.digest, answer })
+    return answer
+  }
+
+  /** Claims a key for work whose first step has no record of its own. */
+  async claim(claim: ClaimInHand): Promise<void> {
+    const claimed = await this.#parts.journal.claim({ scope: claim.scope, key: claim.key, digest: claim.digest })
+    if (claimed !== undefined) throw new KeyTaken(claimed)
+    claim.made()
+  }
+
+  async #work(
+    claim: Claim,
+    work: (claim: ClaimInHand) => Promise<Worked>,
+    failed: 'settle' | 'release',
+  ): Promise<Answer> {
+    let isMade = false
+    try {
+      const worked = await work({ ...claim, made: () => (isMade = true) })
+      if (isMade && worked.settled !== true) await this.#settle(claim, worked.answer)
+      return worked.answer
+    } catch (error) {
+      if (error instanceof KeyTaken) return this.#replay(claim, error.claimed)
+      if (isMade) await this.#settleFailure(claim, error, failed)
+      throw error
+    }
+  }
+
+  async #settleFailure(claim: Claim, error: unknown, failed: 'settle' | 'release'): Promise<void> {
+    if (!(error instanceof BrainError)) return // a defect: whether the work was done is not known, so the claim stays open
+    if (error.retryable || failed === 'release') await this.#parts.journal.release(keyOf(claim))
+    else await this.#settle(claim, this.#parts.encodeError(error))
+  }
+
+  async #settle(claim: Claim, answer: Answer): Promise<void> {
+    await this.#parts.journal.settle(keyOf(claim), { type: 'body', ...answer })
+  }
+
+  async #replay(claim: Claim, claimed: Claimed): Promise<Answer> {
+    if (claimed.digest !== claim.digest) throw differs(claim)
+    if (claimed.state === 'open')
+      throw new BrainError(
+        'ambiguous',
+        `Cannot tell what became of the first request with Idempotency-Key "${claim.key}": the server stopped before it was answered; look at the session, then use a new key`,
+      )
+    const { answer } = claimed
+    return answer.type === 'body' ? answer : this.#parts.rebuild(answer)
+  }
+}
+
+const keyOf = ({ scope, key }: Claim): ClaimKey => ({ scope, key })
+
+const differs = (claim: Claim): BrainError =>
+  new BrainError('conflict', `Cannot use Idempotency-Key "${claim.key}" again: it was used for a different request`)

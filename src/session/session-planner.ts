@@ -1,0 +1,219 @@
+import { z } from 'zod'
+import { BrainError } from '../kernel/errors.ts'
+import { parseComponentId, type TenantId } from '../kernel/ids.ts'
+import { isJsonObject, type Json, type JsonObject } from '../kernel/json.ts'
+import type { Message } from '../contract/message.ts'
+import type { SchemaChecker } from '../contract/schema-checker.ts'
+import type {
+  SessionConfiguration,
+  SessionEnvironment,
+  SessionModel,
+  SessionTool,
+  ToolMetadata,
+} from '../contract/session-request.ts'
+import type { Dispatcher } from '../dispatch/dispatcher.ts'
+import type { ModelProvider } from '../model/model-provider.ts'
+import type { Components } from '../sandbox/sandbox.ts'
+import { brainEnvSchema, type CreateRequest, type RequestedEnvironment, type RequestedTool } from './create-request.ts'
+
+export type PlannerParts = {
+  readonly dispatcher: Dispatcher
+  readonly components: Pick<Components, 'get'>
+  readonly schemas: SchemaChecker
+  readonly providers: ReadonlyMap<string, ModelProvider>
+}
+
+const refuse = (message: string): never => {
+  throw new BrainError('invalid_request', `Cannot create the session: ${message}`)
+}
+const unsupported = (message: string): never => {
+  throw new BrainError('unsupported', `Cannot create the session: ${message}`)
+}
+
+/**
+ * Turns a create request into the configuration of a session, having checked everything that needs no effect
+ * (contract 2.4, step 1).
+ *
+ * @throws BrainError `invalid_request`, `unsupported`, `sandbox_unavailable`; nothing was written then.
+ */
+export async function planSession(
+  parts: PlannerParts,
+  tenant: TenantId,
+  request: CreateRequest,
+): Promise<SessionConfiguration> {
+  refuseWhatIsNotThereYet(request)
+  const environments = request.environments.map(toEnvironment)
+  refuseRepeated('environment', environments)
+  refuseRepeated('tool', request.tools)
+  for (const environment of environments)
+    parts.dispatcher.binding(environment).checkEnvironment(environment.configuration)
+  const tools = await Promise.all(request.tools.map((tool) => planTool(parts, tenant, tool, environments)))
+  return {
+    agentloop: planLoop(request),
+    model: planModel(parts, request),
+    system: request.system,
+    ...(request.response_format === undefined ? {} : { response_format: request.response_format }),
+    tools,
+    environments,
+    ...(request.transcript === undefined ? {} : { transcript: checkTranscript(request.transcript as Message[]) }),
+    ...(request.idle_ttl_ms === undefined ? {} : { idle_ttl_ms: request.idle_ttl_ms }),
+    ...(request.labels === undefined ? {} : { labels: request.labels }),
+  }
+}
+
+function refuseWhatIsNotThereYet(request: CreateRequest): void {
+  if (request.config !== undefined && request.config.tools.length > 0)
+    refuse(`config.tools names "${request.config.tools[0]}", and this server has no distributed tools`)
+  const granted = [...request.tools, ...request.environments].find((part) => (part.environments ?? []).length > 0)
+  if (granted !== undefined)
+    unsupported(`"${granted.name}" asks for environment grants, which this server does not have yet`)
+}
+
+function planLoop({ agentloop }: CreateRequest): SessionConfiguration['agentloop'] {
+  const builtin = { type: 'builtin', name: 'default' } as const
+  if (agentloop === undefined) return { implementation: builtin, configuration: null }
+  const { implementation } = agentloop
+  if (!isJsonObject(implementation) || implementation['type'] !== 'builtin')
+    return unsupported(
+      'this server runs the built-in agentloop only: leave agentloop out, or give implementation {"type":"builtin","name":"default"}',
+    )
+  if (implementation['name'] !== 'default')
+    refuse(`there is no built-in agentloop ${JSON.stringify(implementation['name'])}: its name is "default"`)
+  return { implementation: builtin, configuration: agentloop.configuration ?? null }
+}
+
+function planModel({ providers }: PlannerParts, { model }: CreateRequest): SessionModel {
+  const provider = providers.get(model.provider)
+  if (provider === undefined) {
+    const known = [...providers.keys()].join(', ')
+    const remedy =
+      known === ''
+        ? 'this server has none; for demos and tests start it with BRAIN_SCRIPTED_MODEL=1'
+        : `it must be one of: ${known}`
+    return refuse(`model provider "${model.provider}" is not known: ${remedy}`)
+  }
+  if (model.script !== undefined && model.provider !== 'scripted')
+    refuse('model.script is for the provider "scripted" only')
+  const kept = {
+    provider: model.provider,
+    name: model.name,
+    ...(model.script === undefined ? {} : { script: model.script }),
+  }
+  provider.checkModel(kept)
+  return kept
+}
+
+function toEnvironment(environment: RequestedEnvironment): SessionEnvironment {
+  const { name, driver, lifecycle, configuration, template, methods, host_id: host, url, credential } = environment
+  if (driver !== 'brain')
+    return unsupported(`environment "${name}" has driver "${driver}"; this server has the driver "brain" only`)
+  if (template !== undefined || methods !== undefined)
+    unsupported(`environment "${name}" has a template or methods, which driver "brain" does not`)
+  if (host !== undefined || url !== undefined || credential !== undefined)
+    refuse(`environment "${name}" has members that driver "brain" does not take: host_id, url, credential`)
+  if (lifecycle !== 'automatic')
+    unsupported(
+      `environment "${name}" has lifecycle "${lifecycle}"; this server sets environments up itself ("automatic")`,
+    )
+  const parsed = brainEnvSchema.safeParse(configuration ?? {})
+  if (!parsed.success) return refuse(`environment "${name}": ${z.prettifyError(parsed.error)}`)
+  return { name, driver, lifecycle, configuration: parsed.data as SessionEnvironment['configuration'] }
+}
+
+function refuseRepeated(what: string, all: readonly { readonly name: string }[]): void {
+  const seen = new Set<string>()
+  for (const { name } of all) {
+    if (seen.has(name)) refuse(`two ${what}s are called "${name}"`)
+    seen.add(name)
+  }
+}
+
+async function planTool(
+  parts: PlannerParts,
+  tenant: TenantId,
+  tool: RequestedTool,
+  environments: readonly SessionEnvironment[],
+): Promise<SessionTool> {
+  const metadata = await checkPlacements(parts, tenant, tool, environments)
+  const description = tool.description ?? metadata?.description
+  const inputSchema = tool.input_schema ?? metadata?.input_schema
+  const outputSchema = tool.output_schema ?? metadata?.output_schema
+  const needed = `give it, or build the component with a brain:tool-metadata section`
+  if (description === undefined || description === '')
+    return refuse(`tool "${tool.name}" has no description: ${needed}`)
+  if (inputSchema === undefined) return refuse(`tool "${tool.name}" has no input_schema: ${needed}`)
+  await checkSchema(parts, `input_schema of tool "${tool.name}"`, inputSchema)
+  if (outputSchema !== undefined) await checkSchema(parts, `output_schema of tool "${tool.name}"`, outputSchema)
+  return {
+    name: tool.name,
+    description,
+    input_schema: inputSchema,
+    ...(outputSchema === undefined ? {} : { output_schema: outputSchema }),
+    placements: tool.placements,
+  }
+}
+
+async function checkSchema({ schemas }: PlannerParts, what: string, schema: JsonObject): Promise<void> {
+  const verdict = await schemas.checkSchema(schema)
+  if (!verdict.valid) refuse(`${what} is not usable: ${verdict.message}`)
+}
+
+/** @returns what the components themselves say about the tool. */
+async function checkPlacements(
+  parts: PlannerParts,
+  tenant: TenantId,
+  tool: RequestedTool,
+  environments: readonly SessionEnvironment[],
+): Promise<ToolMetadata | undefined> {
+  let metadata: ToolMetadata | undefined
+  for (const [name, { implementation }] of Object.entries(tool.placements)) {
+    const environment = environments.find((candidate) => candidate.name === name)
+    if (environment === undefined)
+      return refuse(`tool "${tool.name}" is placed in "${name}", which is no environment of this session`)
+    await parts.dispatcher.binding(environment).checkPlacement(tenant, implementation, environment)
+    const told = await metadataOf(parts, tenant, implementation)
+    if (told?.options_schema !== undefined) await checkOptions(parts, tool.name, told.options_schema, implementation)
+    metadata ??= told
+  }
+  return metadata
+}
+
+async function metadataOf(
+  { components }: PlannerParts,
+  tenant: TenantId,
+  implementation: Json,
+): Promise<ToolMetadata | undefined> {
+  if (!isJsonObject(implementation) || typeof implementation['id'] !== 'string') return undefined
+  return (await components.get(tenant, parseComponentId(implementation['id'])))?.metadata
+}
+
+async function checkOptions(
+  { schemas }: PlannerParts,
+  tool: string,
+  schema: JsonObject,
+  implementation: Json,
+): Promise<void> {
+  const configuration = isJsonObject(implementation) ? (implementation['configuration'] ?? null) : null
+  const verdict = await schemas.checkValue(schema, JSON.stringify(configuration))
+  if (!verdict.valid)
+    refuse(`the configuration of tool "${tool}" does not satisfy the component's options_schema: ${verdict.message}`)
+}
+
+/** A conversation answers each tool_use in the message after it (contract 2.1, `invalid_transcript`). */
+function checkTranscript(messages: readonly Message[]): readonly Message[] {
+  const fault = (index: number, text: string): never => {
+    throw new BrainError('invalid_transcript', `Cannot use the transcript: message ${index} ${text}`)
+  }
+  let open = new Set<string>()
+  for (const [index, message] of messages.entries()) {
+    const results = message.content.flatMap((block) => (block.type === 'tool_result' ? [block.tool_use_id] : []))
+    const missing = [...open].find((id) => !results.includes(id))
+    if (missing !== undefined) fault(index, `does not answer tool_use "${missing}"`)
+    const foreign = results.find((id) => !open.has(id))
+    if (foreign !== undefined) fault(index, `answers tool_use "${foreign}", which the message before does not hold`)
+    open = new Set(message.content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : [])))
+    if (open.size > 0 && message.role !== 'assistant') fault(index, "holds a tool_use but is not the assistant's")
+  }
+  if (open.size > 0) fault(messages.length, 'is missing: the last tool_use has no result')
+  return messages
+}

@@ -1,0 +1,57 @@
+import { BrainError } from '../kernel/errors.ts'
+import type { ComponentId, TenantId } from '../kernel/ids.ts'
+import { isJsonObject } from '../kernel/json.ts'
+import type { SessionConfiguration } from '../contract/session-request.ts'
+import type { Journal } from '../journal/journal.ts'
+import { dataOf } from '../journal/record.ts'
+import type { Component, Components } from '../sandbox/sandbox.ts'
+
+/** The components of a tenant (contract 1.2, A7, A30). */
+export class ToolRegistry {
+  readonly #components: Components
+  readonly #journal: Journal
+
+  constructor(components: Components, journal: Journal) {
+    this.#components = components
+    this.#journal = journal
+  }
+
+  admit(tenant: TenantId, upload: AsyncIterable<Uint8Array>): Promise<Component> {
+    return this.#components.admit(tenant, upload)
+  }
+
+  /** @throws BrainError `not_found` */
+  async get(tenant: TenantId, id: ComponentId): Promise<Component> {
+    const component = await this.#components.get(tenant, id)
+    if (component === undefined) throw new BrainError('not_found', `Cannot find component ${id}`)
+    return component
+  }
+
+  list(tenant: TenantId): Promise<readonly Component[]> {
+    return this.#components.list(tenant)
+  }
+
+  /** @throws BrainError `not_found`; `conflict` while a session that is not over names the component. */
+  async remove(tenant: TenantId, id: ComponentId): Promise<void> {
+    await this.get(tenant, id)
+    const live = await this.#journal.sessions({ tenant, status: ['creating', 'idle', 'running', 'ending'] })
+    for (const row of live) {
+      const page = await this.#journal.page(row.id, 0, { limit: 1, maxBytes: 1 })
+      const [first] = page.records
+      const configuration = first === undefined ? undefined : dataOf(first, 'session_creation_started')
+      if (configuration !== undefined && names(configuration, id))
+        throw new BrainError(
+          'conflict',
+          `Cannot delete component ${id}: session "${row.id}" uses it; end that session first`,
+        )
+    }
+    await this.#components.remove(tenant, id)
+  }
+}
+
+const names = (configuration: SessionConfiguration, id: ComponentId): boolean =>
+  configuration.tools.some((tool) =>
+    Object.values(tool.placements).some(
+      ({ implementation }) => isJsonObject(implementation) && implementation['id'] === id,
+    ),
+  )

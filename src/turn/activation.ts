@@ -1,0 +1,161 @@
+import { BrainError } from '../kernel/errors.ts'
+import { isIdentifier } from '../kernel/ids.ts'
+import type { Json } from '../kernel/json.ts'
+import type { Message, ModelRequest, ModelResult } from '../contract/message.ts'
+import { isReservedKind, type NewRecord, type Origin, type ToolInvocation } from '../journal/record.ts'
+import { MARKER_KEY } from '../journal/session-state.ts'
+import { PAGE_BOUNDS } from '../journal/session-log.ts'
+import { Budget } from '../dispatch/budget.ts'
+import type { Execution } from '../dispatch/execution.ts'
+import type { EventPage, LoopHost, ToolReturn } from './agentloop.ts'
+import { toolDefinitions } from './model-caller.ts'
+import type { TurnSession } from './turn-session.ts'
+
+/** The services of one activation (contract 7.2, 7.3). Rejects everything once its signal is aborted or it was closed. */
+export class Activation implements LoopHost {
+  readonly #session: TurnSession
+  readonly #signal: AbortSignal
+  readonly #budget: Budget
+  readonly #sequence: number
+  #delivered: number
+  #closed = false
+
+  /** @param sequence of `activation_started`. @param delivered last sequence of the batch that was handed over. */
+  constructor(session: TurnSession, at: { sequence: number; delivered: number; signal: AbortSignal }) {
+    this.#session = session
+    this.#signal = at.signal
+    this.#budget = new Budget(session.limits)
+    this.#sequence = at.sequence
+    this.#delivered = at.delivered
+  }
+
+  /** Sequence up to which a successful end completes (contract 3.4). */
+  get delivered(): number {
+    return this.#delivered
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  #assertOpen(): void {
+    if (this.#signal.aborted || this.#closed) throw new BrainError('cancelled', 'Cannot go on: this activation is over')
+  }
+
+  get #origin(): Origin {
+    return { kind: 'agentloop', sequence: this.#sequence }
+  }
+
+  async #append(record: NewRecord): Promise<number> {
+    const [committed] = await this.#session.log.commit({ records: [record] })
+    return committed?.sequence ?? 0
+  }
+
+  async model(request: ModelRequest): Promise<ModelResult> {
+    this.#assertOpen()
+    const { configuration, state } = this.#session
+    const { response_format: inherited } = configuration
+    const { response_format: asked, ...rest } = request
+    const format = asked === undefined ? inherited : asked
+    const whole = {
+      ...rest,
+      system: request.system ?? configuration.system,
+      tools: request.tools ?? toolDefinitions(configuration),
+      ...(format === undefined || format === null ? {} : { response_format: format }),
+    }
+    const keep = commonPrefix(state.transcript, request.messages)
+    return this.#session.models.call(whole, {
+      budget: this.#budget,
+      signal: this.#signal,
+      transcript: { throughSequence: state.transcriptSequence, keep },
+    })
+  }
+
+  async dispatch(invocations: readonly ToolInvocation[]): Promise<readonly ToolReturn[]> {
+    this.#assertOpen()
+    const requests = invocations.map((invocation) => ({ invocation, budget: this.#budget }))
+    const dispatched = await this.#session.dispatcher.start(this.#session, requests)
+    if (!('executions' in dispatched)) throw new Error('a dispatch without a claim found one')
+    if (this.#signal.aborted)
+      await Promise.all(dispatched.executions.map((execution) => execution.interrupt('cancelled')))
+    await Promise.all(dispatched.executions.map((execution) => execution.released))
+    this.#assertOpen()
+    return dispatched.executions.map(toReturn)
+  }
+
+  async events(after: number): Promise<EventPage> {
+    this.#assertOpen()
+    const page = await this.#session.log.page(after, PAGE_BOUNDS)
+    if (after <= this.#delivered && page.nextCursor > this.#delivered) this.#delivered = page.nextCursor
+    return { events: page.records, next_cursor: page.nextCursor }
+  }
+
+  async setTranscript(messages: readonly Message[]): Promise<number> {
+    this.#assertOpen()
+    const { transcript } = this.#session.state
+    const keep = commonPrefix(transcript, messages)
+    if (keep === transcript.length && keep === messages.length) return this.#session.log.lastSequence
+    return this.#append({ kind: 'transcript_delta', data: { keep, append: messages.slice(keep) } })
+  }
+
+  kvRead(key: string): Promise<Json | undefined> {
+    this.#assertOpen()
+    assertKey(key)
+    return Promise.resolve(this.#session.state.kv.get(key))
+  }
+
+  async kvPut(key: string, value: Json): Promise<number> {
+    this.#assertOpen()
+    assertKey(key)
+    if (JSON.stringify(this.#session.state.kv.get(key)) === JSON.stringify(value)) return this.#session.log.lastSequence
+    return this.#append({ kind: 'kv_set', data: { key, value } })
+  }
+
+  async kvDelete(key: string): Promise<number> {
+    this.#assertOpen()
+    assertKey(key)
+    if (!this.#session.state.kv.has(key)) return this.#session.log.lastSequence
+    return this.#append({ kind: 'kv_delete', data: { key } })
+  }
+
+  async emit(kind: string, data: Json): Promise<number> {
+    this.#assertOpen()
+    if (!isIdentifier(kind) || isReservedKind(kind))
+      throw new BrainError(
+        'invalid_request',
+        `Cannot emit "${kind.slice(0, 128)}": an event kind is an identifier that Brain does not use itself`,
+      )
+    this.#budget.chargeEmission(Buffer.byteLength(kind) + Buffer.byteLength(JSON.stringify(data)))
+    return this.#append({ kind: 'event', event_type: kind, data, origin: this.#origin })
+  }
+
+  telemetry(record: Json): void {
+    this.#session.logger.debug({ telemetry: record, session: this.#session.log.session }, 'loop telemetry')
+  }
+}
+
+function assertKey(key: string): void {
+  if (key === MARKER_KEY || !isIdentifier(key))
+    throw new BrainError(
+      'invalid_request',
+      `Cannot use kv key ${JSON.stringify(key.slice(0, 128))}: a key is an identifier, and "${MARKER_KEY}" is reserved`,
+    )
+}
+
+/** What a loop is told of a call that has released (contract 7.3). */
+function toReturn(execution: Execution): ToolReturn {
+  return {
+    call_id: execution.callId,
+    sequence: execution.sequence,
+    events: [...execution.events],
+    finished: execution.hasEnded,
+  }
+}
+
+/** How many messages two transcripts share from the start. */
+function commonPrefix(saved: readonly Message[], next: readonly Message[]): number {
+  const most = Math.min(saved.length, next.length)
+  for (let i = 0; i < most; i++)
+    if (saved[i] !== next[i] && JSON.stringify(saved[i]) !== JSON.stringify(next[i])) return i
+  return most
+}

@@ -1,0 +1,137 @@
+import { BrainError, clip, messageOf } from '../kernel/errors.ts'
+import type { Json } from '../kernel/json.ts'
+import type { ModelRequest, ModelResult } from '../contract/message.ts'
+import type { Limits } from '../contract/limits.ts'
+import type { SessionConfiguration } from '../contract/session-request.ts'
+import type { NewRecord, Origin } from '../journal/record.ts'
+import type { SessionLog } from '../journal/session-log.ts'
+import type { Budget } from '../dispatch/budget.ts'
+import { ModelFailure, type ModelProvider } from '../model/model-provider.ts'
+
+export type ModelAccess = {
+  readonly provider: ModelProvider
+  readonly name: string
+  readonly apiKey: string
+  readonly settings: Json
+}
+
+type Caller = {
+  readonly budget: Budget
+  readonly signal: AbortSignal
+  /** The call on whose behalf the model is asked; absent for the loop. */
+  readonly toolSequence?: number
+  /** What the request says about the saved transcript: its first `keep` messages, and the rest. */
+  readonly transcript: { readonly throughSequence: number; readonly keep: number }
+}
+
+/** Makes journalled model calls of one session: started durable, sent once, ended or failed (contract 7.4). */
+export class ModelCaller {
+  readonly #log: SessionLog
+  readonly #access: () => Promise<ModelAccess>
+  readonly #limits: Limits
+  #callsSoFar: number
+
+  constructor(log: SessionLog, access: () => Promise<ModelAccess>, limits: Limits, callsSoFar: number) {
+    this.#log = log
+    this.#access = access
+    this.#limits = limits
+    this.#callsSoFar = callsSoFar
+  }
+
+  /** @throws BrainError `model_call_limit`; ModelFailure after its record is durable. */
+  async call(request: ModelRequest, caller: Caller): Promise<ModelResult> {
+    caller.signal.throwIfAborted()
+    caller.budget.chargeModelCall()
+    const access = await this.#access()
+    const callIndex = this.#callsSoFar++
+    const origin: { origin?: Origin } =
+      caller.toolSequence === undefined ? {} : { origin: { kind: 'tool', sequence: caller.toolSequence } }
+    const [started] = await this.#log.commit({
+      records: [{ kind: 'model_call_started', data: startedData(request, caller), ...origin }],
+    })
+    const sequence = started?.sequence ?? 0
+    try {
+      const result = await this.#send(request, caller, access, { callIndex, sequence })
+      await this.#log.commit({ records: [{ kind: 'model_call_ended', data: { sequence, result }, ...origin }] })
+      return result
+    } catch (error) {
+      const failure = toFailure(error, caller.signal)
+      const { code, retryable, ambiguous } = failure
+      const data = { sequence, code, message: clip(failure.message), retryable, ambiguous }
+      const record: NewRecord = { kind: 'model_call_failed', data, ...origin }
+      await this.#log.commit({ records: [record] })
+      throw failure
+    }
+  }
+
+  async #send(
+    request: ModelRequest,
+    caller: Caller,
+    access: ModelAccess,
+    at: { callIndex: number; sequence: number },
+  ): Promise<ModelResult> {
+    const signal = AbortSignal.any([caller.signal, AbortSignal.timeout(this.#limits.modelSecs * 1000)])
+    const call = access.provider.call({
+      model: access.name,
+      apiKey: access.apiKey,
+      request,
+      callIndex: at.callIndex,
+      settings: access.settings,
+      signal,
+      onDelta: ({ type, ...delta }) => {
+        if (caller.toolSequence === undefined)
+          this.#log.publish({ type, data: { ...delta, model_call_sequence: at.sequence } })
+      },
+    })
+    const aborted = Promise.withResolvers<never>()
+    const onAbort = (): void =>
+      aborted.reject(
+        new ModelFailure('unknown', 'The model call was stopped; the provider may have answered it', {
+          ambiguous: true,
+        }),
+      )
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await Promise.race([call, aborted.promise])
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+      call.catch(() => undefined)
+      aborted.promise.catch(() => undefined)
+    }
+  }
+}
+
+function startedData(request: ModelRequest, caller: Caller): (NewRecord & { kind: 'model_call_started' })['data'] {
+  const { messages, system, tools, response_format: format, max_output_tokens: most, options } = request
+  const { throughSequence, keep } = caller.transcript
+  return {
+    system: system ?? '',
+    tools: tools ?? [],
+    messages: messages.length,
+    context: { through_sequence: throughSequence, delta: { keep, append: messages.slice(keep) } },
+    ...(format === undefined || format === null ? {} : { response_format: format }),
+    ...(most === undefined ? {} : { max_output_tokens: most }),
+    ...(options === undefined ? {} : { options }),
+    ...(caller.toolSequence === undefined ? {} : { tool_sequence: caller.toolSequence }),
+  }
+}
+
+function toFailure(error: unknown, signal: AbortSignal): ModelFailure {
+  if (error instanceof ModelFailure) return error
+  if (signal.aborted)
+    return new ModelFailure('unknown', 'The model call was stopped; the provider may have answered it', {
+      ambiguous: true,
+      cause: error,
+    })
+  if (error instanceof BrainError) return new ModelFailure(error.code, error.message, { cause: error })
+  return new ModelFailure('model_provider_failed', messageOf(error), { ambiguous: true, cause: error })
+}
+
+/** The whole configuration's tools as a model is shown them. */
+export const toolDefinitions = (configuration: SessionConfiguration): ModelRequest['tools'] & {} =>
+  configuration.tools.map(({ name, description, input_schema, output_schema }) => ({
+    name,
+    description,
+    input_schema,
+    ...(output_schema === undefined ? {} : { output_schema }),
+  }))

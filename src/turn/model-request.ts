@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { BrainError } from '../kernel/errors.ts'
+import { parseJson } from '../kernel/json.ts'
+import { isIdentifier } from '../kernel/ids.ts'
+import { jsonObjectSchema, messageSchema } from '../contract/message-schema.ts'
+import type { ModelRequest } from '../contract/message.ts'
+
+const modelRequestSchema = z.strictObject({
+  messages: z.array(messageSchema).min(1),
+  system: z.string().optional(),
+  tools: z
+    .array(
+      z.strictObject({
+        name: z.string().refine(isIdentifier, 'must be an identifier'),
+        description: z.string(),
+        input_schema: jsonObjectSchema,
+        output_schema: jsonObjectSchema.optional(),
+      }),
+    )
+    .optional(),
+  response_format: jsonObjectSchema.nullable().optional(),
+  max_output_tokens: z.int().positive().optional(),
+  options: jsonObjectSchema.optional(),
+})
+
+/**
+ * Reads what a tool asks of the model (contract 7.4).
+ * @throws BrainError `invalid_request`
+ */
+export function parseModelRequest(text: string): ModelRequest {
+  const parsed = modelRequestSchema.safeParse(parseJson(text, 'model request'))
+  if (!parsed.success)
+    throw new BrainError('invalid_request', `Cannot read the model request: ${z.prettifyError(parsed.error)}`)
+  return parsed.data as ModelRequest
+}

@@ -1,0 +1,219 @@
+import { BrainError, clip, messageOf } from '../kernel/errors.ts'
+import { Lock } from '../kernel/lock.ts'
+import type { Json } from '../kernel/json.ts'
+import type { UserInput } from '../contract/message.ts'
+import type { Append, Claim, Claimed } from '../journal/journal.ts'
+import type { Failure, JournalRecord, NewRecord } from '../journal/record.ts'
+import { MARKER_KEY } from '../journal/session-state.ts'
+import { PAGE_BOUNDS } from '../journal/session-log.ts'
+import { ModelFailure } from '../model/model-provider.ts'
+import { Activation } from './activation.ts'
+import type { ActivationTool, TurnInput } from './agentloop.ts'
+import type { TurnSession } from './turn-session.ts'
+import { WakeWatcher } from './wake-watcher.ts'
+
+/** Why a turn was stopped from outside. */
+type Stop = { readonly code: 'cancelled' | 'timeout' | 'interrupted'; readonly message: string }
+
+type Trigger = { readonly input: UserInput } | { readonly trigger: 'events' }
+
+export type StartedTurn = { readonly sequence: number; readonly done: Promise<void> }
+
+/** Conducts the turns of one session, one activation at a time (contract 3.4). */
+export class TurnRunner {
+  readonly #session: TurnSession
+  readonly #lock = new Lock()
+  readonly #wakes: WakeWatcher
+  readonly #opening: () => readonly NewRecord[]
+  #stop: AbortController | undefined
+
+  /** @param opening records to write before `turn_started`, such as `session_resumed`. */
+  constructor(session: TurnSession, opening: () => readonly NewRecord[]) {
+    this.#session = session
+    this.#opening = opening
+    this.#wakes = new WakeWatcher(() => void this.#wake())
+    session.log.follow({ records: (records) => this.#wakes.records(records), live: () => undefined })
+    for (const [sequence, call] of session.state.openCalls) if (call.direct) this.#wakes.ignore(sequence)
+  }
+
+  /** Whether a turn runs, waits, or is about to be started by noted records. */
+  get isBusy(): boolean {
+    return this.#lock.isBusy || this.#wakes.isPending
+  }
+
+  /** Whether a turn runs or waits for its turn. */
+  get isRunning(): boolean {
+    return this.#lock.isBusy
+  }
+
+  /**
+   * Starts a turn for a user message, after any that is running.
+   * @returns as soon as `turn_started` is durable, or what holds the claimed key.
+   * @throws BrainError `conflict`, `invalid_request` when the session takes no messages; nothing was written then.
+   */
+  start(input: UserInput, claim: Claim | undefined): Promise<StartedTurn | { readonly claimed: Claimed }> {
+    const started = Promise.withResolvers<StartedTurn | { readonly claimed: Claimed }>()
+    const done = this.#lock.run(async () => {
+      const opened = await this.#open({ input }, claim)
+      if ('claimed' in opened) return started.resolve(opened)
+      started.resolve({ sequence: opened.sequence, done })
+      await this.#activate({ input }, opened.sequence)
+    })
+    done.catch((error: unknown) => started.reject(error))
+    return started.promise
+  }
+
+  /** Stops the running turn, if there is one, and drops noted wakes. Open calls are the caller's to interrupt. */
+  interrupt(stop: Stop): void {
+    this.#wakes.drop()
+    this.#stop?.abort(stop)
+  }
+
+  /** Resolves when no turn runs or waits. */
+  settled(): Promise<void> {
+    return this.#lock.run(async () => undefined)
+  }
+
+  async #wake(): Promise<void> {
+    if (this.#lock.isBusy) return // looked at again when the running activation ends
+    await this.#lock.run(async () => {
+      await this.#drainWakes()
+    })
+  }
+
+  async #drainWakes(): Promise<void> {
+    const { state, logger, log } = this.#session
+    while (state.status === 'idle' && this.#wakes.take(state.marker)) {
+      try {
+        const opened = await this.#open({ trigger: 'events' }, undefined)
+        if ('sequence' in opened) await this.#activateOnce({ trigger: 'events' }, opened.sequence)
+      } catch (error) {
+        logger.error({ session: log.session, error: messageOf(error) }, 'cannot wake the session')
+        return
+      }
+    }
+  }
+
+  async #open(data: Trigger, claim: Claim | undefined): Promise<{ sequence: number } | { claimed: Claimed }> {
+    assertTakesMessages(this.#session)
+    const append: Omit<Append, 'session'> = {
+      records: [...this.#opening(), { kind: 'turn_started', data }],
+      status: 'running',
+      ...(claim === undefined ? {} : { claim }),
+    }
+    const appended = await this.#session.log.append(append)
+    if (!appended.committed) return { claimed: appended.claimed }
+    return { sequence: appended.records.at(-1)?.sequence ?? 0 }
+  }
+
+  async #activate(trigger: Trigger, sequence: number): Promise<void> {
+    await this.#activateOnce(trigger, sequence)
+    await this.#drainWakes()
+  }
+
+  async #activateOnce(trigger: Trigger, turn: number): Promise<void> {
+    const { log, limits } = this.#session
+    const stop = (this.#stop = new AbortController())
+    const late: Stop = {
+      code: 'timeout',
+      message: `The turn took longer than ${limits.turnSecs} s (BRAIN_MAX_TURN_SECS)`,
+    }
+    const timer = limits.turnSecs === 0 ? undefined : setTimeout(() => stop.abort(late), limits.turnSecs * 1000)
+    try {
+      const { result, delivered } = await this.#runLoop(trigger, stop.signal)
+      const ended: NewRecord[] = [
+        { kind: 'activation_ended', data: {} },
+        { kind: 'turn_ended', data: { result, events_through: delivered } },
+      ]
+      await log.commit({ records: ended, status: 'idle' })
+    } catch (error) {
+      await this.#fail(stop.signal.aborted ? (stop.signal.reason as Stop) : error, turn)
+    } finally {
+      clearTimeout(timer)
+      this.#stop = undefined
+    }
+  }
+
+  async #runLoop(trigger: Trigger, signal: AbortSignal): Promise<{ result: Json; delivered: number }> {
+    const { log, state, loop } = this.#session
+    const since = state.marker
+    const batch = await log.page(since, PAGE_BOUNDS)
+    const [started] = await log.commit({ records: [{ kind: 'activation_started', data: { since } }] })
+    const delivered = batch.records.at(-1)?.sequence ?? since
+    const activation = new Activation(this.#session, { sequence: started?.sequence ?? 0, delivered, signal })
+    try {
+      const stopped = rejectOnAbort(signal)
+      const running = loop.run(this.#turnInput(trigger, batch.records), activation, signal)
+      running.catch(() => undefined)
+      const { result } = await Promise.race([running, stopped.promise]).finally(stopped.release)
+      signal.throwIfAborted()
+      return { result: result ?? null, delivered: activation.delivered }
+    } finally {
+      activation.close()
+    }
+  }
+
+  #turnInput(trigger: Trigger, events: readonly JournalRecord[]): TurnInput {
+    const { configuration, state } = this.#session
+    return {
+      ...('input' in trigger ? { input: trigger.input } : {}),
+      transcript: state.transcript,
+      kv: { ...Object.fromEntries(state.kv), [MARKER_KEY]: state.marker },
+      events,
+      configuration: configuration.agentloop.configuration,
+      system: configuration.system,
+      tools: configuration.tools.map((tool): ActivationTool => {
+        const { name, description, input_schema, output_schema } = tool
+        const environments = Object.keys(tool.placements)
+        return { name, description, input_schema, output_schema: output_schema ?? {}, environments }
+      }),
+    }
+  }
+
+  /** A failed activation interrupts every open call of the session and drops its wakes (contract 3.4). */
+  async #fail(cause: unknown, turn: number): Promise<void> {
+    const { log, state, openCalls, logger } = this.#session
+    const failure = toFailure(cause)
+    if (failure.code === 'internal')
+      logger.error({ session: log.session, turn, error: messageOf(cause) }, 'a turn failed')
+    await Promise.all([...openCalls.values()].map((call) => call.interrupt('cancelled')))
+    this.#wakes.drop()
+    const records: NewRecord[] = [{ kind: 'turn_failed', data: failure }]
+    if (state.activation !== undefined) records.unshift({ kind: 'activation_failed', data: failure })
+    await log.insist({ records, status: 'idle' })
+  }
+}
+
+function assertTakesMessages({ state, log }: TurnSession): void {
+  if (state.status === 'idle') return
+  const code = state.status === 'running' || state.status === 'creating' ? 'conflict' : 'invalid_request'
+  throw new BrainError(code, `Cannot send to session "${log.session}": it is ${state.status}`, {
+    details: { admission: 'rejected' },
+  })
+}
+
+function rejectOnAbort(signal: AbortSignal): { promise: Promise<never>; release: () => void } {
+  const { promise, reject } = Promise.withResolvers<never>()
+  promise.catch(() => undefined)
+  const onAbort = (): void => reject(signal.reason as Error)
+  if (signal.aborted) onAbort()
+  signal.addEventListener('abort', onAbort, { once: true })
+  return { promise, release: () => signal.removeEventListener('abort', onAbort) }
+}
+
+function isStop(cause: unknown): cause is Stop {
+  return (
+    typeof cause === 'object' && cause !== null && !(cause instanceof Error) && 'code' in cause && 'message' in cause
+  )
+}
+
+function toFailure(cause: unknown): Failure {
+  if (isStop(cause)) return { ...cause, retryable: false, ambiguous: false }
+  if (cause instanceof ModelFailure) {
+    const { code, retryable, ambiguous } = cause
+    return { code, message: clip(cause.message), retryable, ambiguous }
+  }
+  if (cause instanceof BrainError)
+    return { code: cause.code, message: clip(cause.message), retryable: cause.retryable, ambiguous: false }
+  return { code: 'agentloop_failed', message: clip(messageOf(cause)), retryable: false, ambiguous: false }
+}

@@ -36,7 +36,7 @@ type StoredSession = {
   /** The record of sequence n is at n - 1. */
   readonly records: StoredRecord[]
 }
-type StoredClaim = { readonly digest: string; readonly claimedAt: number; answered?: { at: number; answer: string } }
+type StoredClaim = { readonly digest: string; answered?: { readonly at: number; readonly answer: string } }
 
 /** A journal that lasts as long as its process: for tests of other rooms, and the plainest form of the port's promises. */
 export const openMemoryJournal = (options: MemoryJournalOptions): Journal => new MemoryJournal(options)
@@ -215,7 +215,7 @@ class MemoryJournal implements Journal {
   }
 
   #insertClaim(claim: Claim): void {
-    this.#claims.set(nameOf(claim), { digest: claim.digest, claimedAt: this.#clock.now() })
+    this.#claims.set(nameOf(claim), { digest: claim.digest })
   }
 
   #settle(key: ClaimKey, answer: StoredAnswer): void {

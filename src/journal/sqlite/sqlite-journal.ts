@@ -84,6 +84,7 @@ class SqliteJournal implements Journal {
   readonly #queue: QueueBounds
   readonly #health = new WriteHealth(() => this.#probe())
   readonly #openedAt: number
+  #closing: Promise<void> | undefined
 
   constructor({ directory, writer, reader, limits, clock }: Parts) {
     this.#directory = directory
@@ -174,7 +175,12 @@ class SqliteJournal implements Journal {
     return this.#health.state
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     this.#health[Symbol.dispose]()
     // The writer last: closing the last connection folds the log into the database, which a reader may not.
     await this.#reader.close()

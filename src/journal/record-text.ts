@@ -1,5 +1,5 @@
 import type { Json } from '../kernel/json.ts'
-import { eventTypeOf, type JournalRecord, type NewRecord, type Origin } from './record.ts'
+import { eventTypeOf, type JournalRecord, type NewRecord } from './record.ts'
 
 /**
  * A record as adapters keep it: printed once, by the caller of `append`. Printing escapes lone surrogates and NUL, so
@@ -22,15 +22,9 @@ export function toRecordText(record: NewRecord): RecordText {
 export const bytesOf = (text: RecordText): number =>
   ENVELOPE_BYTES + text.type.length + Buffer.byteLength(text.data) + (text.origin?.length ?? 0)
 
-export function fromRecordText(text: RecordText, sequence: number, recordedAtMs: number): JournalRecord {
-  const record = {
-    sequence,
-    recorded_at_ms: recordedAtMs,
-    event_type: text.type,
-    data: JSON.parse(text.data) as Json,
-  }
-  return text.origin === null ? record : { ...record, origin: JSON.parse(text.origin) as Origin }
-}
+/** The committed form as JSON text, exactly as clients see it (contract 3.1). */
+export const printRecord = ({ type, data, origin }: RecordText, sequence: number, recordedAtMs: number): string =>
+  `{"sequence":${sequence},"recorded_at_ms":${recordedAtMs},"event_type":${JSON.stringify(type)},"data":${data}${origin === null ? '' : `,"origin":${origin}`}}`
 
 /** The committed form of a record whose `data` is at hand: no text is parsed again. */
 export function toJournalRecord(record: NewRecord, sequence: number, recordedAtMs: number): JournalRecord {

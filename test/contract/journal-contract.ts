@@ -9,8 +9,8 @@ import type { JournalRecord, NewRecord } from '../../src/journal/record.ts'
 /** One journal under test, with the means to take its disk away. */
 export type Subject = AsyncDisposable & {
   readonly journal: Journal
-  breakWrites(): void
-  mendWrites(): void
+  readonly breakWrites: () => void
+  readonly mendWrites: () => void
 }
 export type OpenSubject = (options: { readonly limits: Limits; readonly clock: Clock }) => Promise<Subject>
 

@@ -16,8 +16,9 @@ import type {
   SessionRow,
   StoredAnswer,
 } from '../journal.ts'
+import type { JournalRecord } from '../record.ts'
 import { QueueBounds } from '../queue-bounds.ts'
-import { bytesOf, fromRecordText, type RecordText, toJournalRecord, toRecordText } from '../record-text.ts'
+import { bytesOf, printRecord, type RecordText, toJournalRecord, toRecordText } from '../record-text.ts'
 
 export type MemoryJournalOptions = {
   readonly limits: Limits
@@ -77,7 +78,9 @@ class MemoryJournal implements Journal {
       if (through > after && bytes > bounds.maxBytes) break
       through++
     }
-    const records = stored.slice(after, through).map((text, index) => fromRecordText(text, after + index + 1, text.at))
+    const records = stored
+      .slice(after, through)
+      .map((text, index) => JSON.parse(printRecord(text, after + index + 1, text.at)) as JournalRecord)
     return { records, nextCursor: through }
   }
 

@@ -18,7 +18,7 @@ import type {
 } from '../journal.ts'
 import type { JournalRecord } from '../record.ts'
 import { QueueBounds } from '../queue-bounds.ts'
-import { bytesOf, fromRecordText, toJournalRecord, toRecordText } from '../record-text.ts'
+import { bytesOf, toJournalRecord, toRecordText } from '../record-text.ts'
 import { type DataDirectory, openDataDirectory } from './data-directory.ts'
 import type { ReaderCalls, StoreSettings, WriterCalls } from './protocol.ts'
 import { StoreClient } from './store-client.ts'
@@ -117,9 +117,9 @@ class SqliteJournal implements Journal {
     for (let more = true; more && limit > 0;) {
       const asked = { session, after: cursor, limit: Math.min(limit, SLICE_ROWS), maxBytes, first: cursor === after }
       const slice = await this.#reader.call('slice', asked)
-      for (const row of slice.rows) records.push(fromRecordText(row, row.sequence, row.at))
-      cursor = slice.rows.at(-1)?.sequence ?? cursor
-      limit -= slice.rows.length
+      for (const record of JSON.parse(slice.text) as JournalRecord[]) records.push(record)
+      cursor = slice.through
+      limit -= slice.count
       maxBytes -= slice.bytes
       more = slice.more
     }

@@ -1,9 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { TenantId, SessionId } from '../../kernel/ids.ts'
 import { messageOf } from '../../kernel/errors.ts'
-import { ENVELOPE_BYTES } from '../record-text.ts'
+import { ENVELOPE_BYTES, printRecord } from '../record-text.ts'
 import type { Claimed, ClaimKey, SessionRow } from '../journal.ts'
-import type { Call, ReaderCalls, Reply, SessionsRequest, Slice, SliceRequest, SliceRow } from './protocol.ts'
+import type { Call, ReaderCalls, Reply, SessionsRequest, Slice, SliceRequest } from './protocol.ts'
 import { claimedOf, integerOf, type Row, statusOf, textOf } from './row.ts'
 import type { Store } from './store-thread.ts'
 
@@ -73,11 +73,12 @@ export class StoreReader implements Store<ReaderCalls> {
 
   #slice(request: SliceRequest): Slice {
     const row = this.#number.get(request.session)
-    if (row === undefined || request.after >= MAX_SEQUENCE) return { rows: [], bytes: 0, more: false }
+    if (row === undefined || request.after >= MAX_SEQUENCE)
+      return { text: '[]', count: 0, through: request.after, bytes: 0, more: false }
     const number = integerOf(row, 'number')
-    const { through, bytes, more } = this.#measure(number, request)
-    const rows = this.#records.all(number, request.after, through).map(rowOf)
-    return { rows, bytes, more }
+    const extent = this.#measure(number, request)
+    const records = this.#records.all(number, request.after, extent.through).map(wireFormOf)
+    return { text: `[${records.join(',')}]`, ...extent }
   }
 
   /** How far a slice goes. One record beyond its end is weighed, to know whether the page may go on. */
@@ -87,13 +88,13 @@ export class StoreReader implements Store<ReaderCalls> {
     let count = 0
     for (const row of this.#weights.iterate(number, after, limit + 1)) {
       const total = bytes + ENVELOPE_BYTES + integerOf(row, 'bytes')
-      if (total > maxBytes && !(first && count === 0)) return { through, bytes, more: false }
-      if (count === limit || (count > 0 && total > SLICE_BYTES)) return { through, bytes, more: true }
+      if (total > maxBytes && !(first && count === 0)) return { through, count, bytes, more: false }
+      if (count === limit || (count > 0 && total > SLICE_BYTES)) return { through, count, bytes, more: true }
       through = integerOf(row, 'sequence')
       bytes = total
       count++
     }
-    return { through, bytes, more: false }
+    return { through, count, bytes, more: false }
   }
 
   #sessions({ tenant, status, label, after, limit }: SessionsRequest): readonly SessionRow[] {
@@ -139,14 +140,10 @@ export class StoreReader implements Store<ReaderCalls> {
   }
 }
 
-function rowOf(row: Row): SliceRow {
-  return {
-    sequence: integerOf(row, 'sequence'),
-    at: integerOf(row, 'at'),
-    type: textOf(row, 'type'),
-    data: textOf(row, 'data'),
-    origin: row['origin'] === null ? null : textOf(row, 'origin'),
-  }
+function wireFormOf(row: Row): string {
+  const origin = row['origin'] === null ? null : textOf(row, 'origin')
+  const text = { type: textOf(row, 'type'), data: textOf(row, 'data'), origin }
+  return printRecord(text, integerOf(row, 'sequence'), integerOf(row, 'at'))
 }
 
 function sessionOf(row: Row): SessionRow {

@@ -1,0 +1,97 @@
+import type { DatabaseSync } from 'node:sqlite'
+
+/** "Brai" in ASCII: tells our files from other SQLite databases. */
+const APPLICATION_ID = 0x42726169
+
+/**
+ * A record's key is its session's number and its sequence in one 64-bit rowid, so the records of a session lie together,
+ * in order, in the leaves of one tree. (A WITHOUT ROWID table would move every record beyond a quarter page out to
+ * overflow pages.)
+ *
+ * Texts that clients choose (claim keys, label values) are kept printed as JSON: UTF-8 cannot carry lone surrogates.
+ */
+const FIRST_FORMAT = `
+  CREATE TABLE sessions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    tenant TEXT NOT NULL,
+    status TEXT NOT NULL,
+    last_sequence INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    labels TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX sessions_of_tenant ON sessions (tenant, id);
+  CREATE INDEX sessions_in_motion ON sessions (status, id) WHERE status IN ('creating', 'running', 'ending');
+  CREATE TABLE labels (
+    tenant TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    id TEXT NOT NULL,
+    PRIMARY KEY (tenant, key, value, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE records (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    data TEXT NOT NULL,
+    origin TEXT
+  ) STRICT;
+  CREATE TABLE removed (number INTEGER PRIMARY KEY) STRICT;
+  CREATE TABLE claims (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    claimed_at INTEGER NOT NULL,
+    answered_at INTEGER,
+    answer TEXT,
+    PRIMARY KEY (scope, key)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX claims_by_age ON claims (claimed_at);
+  CREATE TABLE probe (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+`
+
+/** Entry n leads from format n to format n + 1. Formats only grow; entries are never edited once released. */
+const MIGRATIONS: readonly ((database: DatabaseSync) => void)[] = [(database) => database.exec(FIRST_FORMAT)]
+
+/** The format that this code reads and writes. */
+export const STORE_FORMAT = MIGRATIONS.length
+
+function pragma(database: DatabaseSync, name: 'application_id' | 'user_version'): number {
+  return Number(database.prepare(`PRAGMA ${name}`).get()?.[name])
+}
+
+const isEmpty = (database: DatabaseSync): boolean =>
+  database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
+
+/** Why the database cannot be used, or undefined when it can. */
+function refusal(database: DatabaseSync): string | undefined {
+  const application = pragma(database, 'application_id')
+  const format = pragma(database, 'user_version')
+  if (application !== APPLICATION_ID)
+    return application === 0 && format === 0 && isEmpty(database)
+      ? undefined
+      : 'it is a SQLite database of another application'
+  if (format > STORE_FORMAT)
+    return `its format ${format} is newer than format ${STORE_FORMAT} that this version of Brain knows: run the newer version`
+  return undefined
+}
+
+/**
+ * Brings the database to the format of this code, in one transaction; an empty one is filled.
+ *
+ * @throws Error saying why the database is not ours to use; it is unchanged then.
+ */
+export function migrate(database: DatabaseSync): void {
+  const reason = refusal(database)
+  if (reason !== undefined) throw new Error(reason)
+  const format = pragma(database, 'user_version')
+  if (format === STORE_FORMAT) return
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    for (const step of MIGRATIONS.slice(format)) step(database)
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${STORE_FORMAT}; COMMIT`)
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    throw error
+  }
+}

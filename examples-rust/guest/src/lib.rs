@@ -30,7 +30,7 @@ pub use bindings::brain::tool::host;
 pub use bindings::{Guest, Invocation, ToolError};
 pub use call::{serve, Call, NoOptions};
 pub use model::{ask, Reply};
-pub use serde_json::{json, Value};
+pub use serde_json::{json, Map, Value};
 pub use services::{emit, emit_result, finish, returned, telemetry};
 pub use workspace::{workspace_path, WORKSPACE};
 
@@ -42,7 +42,7 @@ impl ToolError {
 }
 
 /// Exports `$run`, a `fn(Call<Input, Options>) -> Result<impl Answer, ToolError>`, as the component's `run`, and embeds
-/// the `tool.json` that lies beside the crate's `Cargo.toml` as the section `brain:tool-metadata`.
+/// the crate's metadata as [`export!`] does.
 #[macro_export]
 macro_rules! tool {
     ($run:path) => {
@@ -56,7 +56,16 @@ macro_rules! tool {
             }
         }
 
-        $crate::bindings::export_tool!(ExportedTool with_types_in $crate::bindings);
+        $crate::export!(ExportedTool);
+    };
+}
+
+/// Exports a type that implements [`Guest`] by hand, and embeds the `tool.json` that lies beside the crate's
+/// `Cargo.toml` as the section `brain:tool-metadata`.
+#[macro_export]
+macro_rules! export {
+    ($guest:ident) => {
+        $crate::bindings::export_tool!($guest with_types_in $crate::bindings);
 
         const _: () = {
             const METADATA: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tool.json"));

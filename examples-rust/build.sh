@@ -1,0 +1,58 @@
+#!/bin/bash
+# usage: build.sh [--toolchain DIR] [--out DIR] [WORKSPACE]
+#
+# Builds every tool of a cargo workspace (default: this folder) as a component and copies them to --out (default:
+# WORKSPACE/target/components). Without --toolchain, the Rust on the PATH is used, with its target wasm32-wasip2. With
+# --toolchain, one that setup-toolchain.sh made: then the bytes are the same on every machine and in every folder.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+repository=$(dirname "$here")
+toolchain='' out='' workspace=$here
+
+fail() {
+  echo "Cannot build the Rust tools: $1" >&2
+  exit 1
+}
+
+while [ $# -gt 0 ]; do
+  case $1 in
+  --toolchain) toolchain=$(cd "$2" && pwd) && shift 2 ;;
+  --out) out=$2 && shift 2 ;;
+  -*) fail "unknown option $1" ;;
+  *) workspace=$(cd "$1" && pwd) && shift ;;
+  esac
+done
+command -v cargo >/dev/null || fail "there is no cargo on the PATH; install Rust first (rustup.rs)"
+
+target=wasm32-wasip2
+build=$workspace/target
+if [ -n "$toolchain" ]; then
+  [ -f "$toolchain/complete" ] || fail "$toolchain holds no complete toolchain; run $here/setup-toolchain.sh $toolchain"
+  export RUSTC=$toolchain/bin/rustc PATH=$toolchain/bin:$PATH
+  build=$build/reproducible
+elif [ ! -d "$(rustc --print target-libdir --target $target 2>/dev/null)" ]; then
+  fail "this Rust has no standard library for $target; run 'rustup target add $target', or on Debian
+$here/setup-toolchain.sh DIR and then $0 --toolchain DIR"
+fi
+out=$(mkdir -p "${out:-$build/components}" && cd "${out:-$build/components}" && pwd)
+
+# Paths get into panic messages: name them alike everywhere. The folders of the registry differ with the mirror in use.
+cd "$workspace"
+cargo fetch --quiet --locked
+flags=(--remap-path-prefix="$repository=/brain")
+for crates in "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/; do flags+=(--remap-path-prefix="${crates%/}=/crates"); done
+CARGO_ENCODED_RUSTFLAGS=$(
+  IFS=$'\x1f'
+  echo "${flags[*]}"
+)
+export CARGO_ENCODED_RUSTFLAGS
+unset RUSTFLAGS
+
+rm -f "$build/$target/release"/*.wasm # of tools that are gone
+cargo build --release --locked --target $target --target-dir "$build"
+for component in "$build/$target/release"/*.wasm; do
+  name=$(basename "$component")
+  cp "$component" "$out/${name//_/-}"
+done
+(cd "$out" && sha256sum ./*.wasm)

@@ -1,1 +1,9 @@
-export {}
+import { explainFailure, serve } from './cli/serve.ts'
+
+try {
+  await serve(process.env)
+  process.exit(0)
+} catch (error) {
+  process.stderr.write(`${explainFailure(error)}\n`)
+  process.exit(1)
+}

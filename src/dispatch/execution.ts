@@ -39,6 +39,20 @@ export type ExecutionContext = {
   readonly onEnded: () => void
 }
 
+/** How long an executor may take to acknowledge a cancellation (contract 3.3). */
+const CANCEL_MS = 5000
+
+/** Whether `work` settles in time. */
+async function within(work: Promise<void>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => (timer = setTimeout(resolve, ms, false)))
+  const done = work.then(
+    () => true,
+    () => false,
+  )
+  return Promise.race([done, late]).finally(() => clearTimeout(timer))
+}
+
 /**
  * One tool call between its start record and its end record (contract 3.3).
  *
@@ -60,6 +74,7 @@ export class Execution implements CallServices {
   #isReleased = false
   #running: RunningCall | undefined
   #timer: NodeJS.Timeout | undefined
+  #interruption: Promise<void> | undefined
 
   constructor(context: ExecutionContext) {
     this.#context = context
@@ -296,7 +311,7 @@ export class Execution implements CallServices {
     this.#state = 'ended'
     clearTimeout(this.#timer)
     this.#ended.resolve()
-    this.#context.onEnded()
+    if (this.#interruption === undefined) this.#context.onEnded()
   }
 
   /** Ends a call that is not to be sent, or that could not be. */
@@ -304,15 +319,25 @@ export class Execution implements CallServices {
     if (this.#state === 'open') await this.#close([this.#end(errorOutcome(code, message, details))])
   }
 
-  /** Deadline or cancellation: the end first, then the executor is told (contract 3.3). */
-  async interrupt(reason: 'timeout' | 'cancelled'): Promise<void> {
-    if (this.#state !== 'open') return
-    const { tool, environment } = this.#context
+  /** Deadline or cancellation. @returns when the executor was told and that is on record. */
+  interrupt(reason: 'timeout' | 'cancelled'): Promise<void> {
+    if (this.#state === 'open') this.#interruption = this.#interrupt(reason)
+    return this.#interruption ?? Promise.resolve()
+  }
+
+  /** The end first, then the executor is told (contract 3.3). */
+  async #interrupt(reason: 'timeout' | 'cancelled'): Promise<void> {
+    const { tool, environment, log } = this.#context
     const started = { target_sequence: this.sequence, tool, environment }
     const committed = await this.#close([{ kind: 'tool_cancel_started', data: started }, this.#end({ status: reason })])
-    const cancelSequence = committed[0]?.sequence ?? 0
-    await this.#running?.cancel(reason)
-    await this.#context.log.insist({ records: [{ kind: 'tool_cancel_ended', data: { sequence: cancelSequence } }] })
+    const sequence = committed[0]?.sequence ?? 0
+    const told = await within(this.#running?.cancel(reason) ?? Promise.resolve(), CANCEL_MS)
+    const message = `The executor did not acknowledge within ${CANCEL_MS} ms`
+    const record: NewRecord = told
+      ? { kind: 'tool_cancel_ended', data: { sequence } }
+      : { kind: 'tool_cancel_failed', data: { sequence, code: 'unknown', ambiguous: true, message } }
+    await log.insist({ records: [record] })
+    this.#context.onEnded()
   }
 
   async #received(receipt: Receipt): Promise<void> {

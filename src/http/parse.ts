@@ -4,7 +4,6 @@ import type { FastifyRequest } from 'fastify'
 import { BrainError } from '../kernel/errors.ts'
 import { parseJson, type Json } from '../kernel/json.ts'
 import type { TenantId } from '../kernel/ids.ts'
-import type { Claim } from '../journal/journal.ts'
 
 /**
  * Reads a part of a request with its schema; `shape` is a body of the wrong form, which answers 422.
@@ -63,7 +62,11 @@ export function idempotencyKey(request: FastifyRequest): string {
 }
 
 /** What a request asks for, as a claim: its scope belongs to the tenant, its digest covers everything that matters. */
-export function claimOf(request: FastifyRequest, tenant: TenantId, scope: string): Claim {
+export function claimOf(
+  request: FastifyRequest,
+  tenant: TenantId,
+  scope: string,
+): { readonly scope: string; readonly key: string; readonly digest: string } {
   const digest = createHash('sha256')
   digest.update(`${request.method} ${request.url}\n${String(request.headers['prefer'] ?? '')}\n`)
   if (request.body instanceof JsonBody) digest.update(request.body.bytes)

@@ -21,8 +21,15 @@ export type RequestsParts = {
   readonly journal: Journal
   /** How an error reads on the wire; kept as the answer of a failed operation. */
   readonly encodeError: (error: BrainError) => Answer
+}
+
+/** What a request does when its key is new, and how its answer is had again. */
+export type Work = {
+  readonly run: (claim: ClaimInHand) => Promise<Worked>
+  /** What a failure that is not retryable does to the key: an admission's is released (A24). */
+  readonly failed?: 'settle' | 'release'
   /** Rebuilds an answer that is kept as the sequence of a direct call. */
-  readonly rebuild: (answer: StoredAnswer & { type: 'call' }) => Promise<Answer>
+  readonly rebuild?: (answer: StoredAnswer & { type: 'call' }) => Promise<Answer>
 }
 
 /** Thrown by work that found its key taken. */
@@ -53,19 +60,14 @@ export class Requests {
     this.#parts = parts
   }
 
-  /** @param failed what a failure that is not retryable does to the key: an admission's is released (A24). */
-  run(
-    claim: Claim,
-    work: (claim: ClaimInHand) => Promise<Worked>,
-    failed: 'settle' | 'release' = 'settle',
-  ): Promise<Answer> {
+  run(claim: Claim, work: Work): Promise<Answer> {
     const id = `${claim.scope}\0${claim.key}`
     const running = this.#running.get(id)
     if (running !== undefined) {
       if (running.digest !== claim.digest) return Promise.reject(differs(claim))
       return running.answer
     }
-    const answer = this.#work(claim, work, failed).finally(() => this.#running.delete(id))
+    const answer = this.#work(claim, work).finally(() => this.#running.delete(id))
     this.#running.set(id, { digest: claim.digest, answer })
     return answer
   }
@@ -77,19 +79,15 @@ export class Requests {
     claim.made()
   }
 
-  async #work(
-    claim: Claim,
-    work: (claim: ClaimInHand) => Promise<Worked>,
-    failed: 'settle' | 'release',
-  ): Promise<Answer> {
+  async #work(claim: Claim, work: Work): Promise<Answer> {
     let isMade = false
     try {
-      const worked = await work({ ...claim, made: () => (isMade = true) })
+      const worked = await work.run({ ...claim, made: () => (isMade = true) })
       if (isMade && worked.settled !== true) await this.#settle(claim, worked.answer)
       return worked.answer
     } catch (error) {
-      if (error instanceof KeyTaken) return this.#replay(claim, error.claimed)
-      if (isMade) await this.#settleFailure(claim, error, failed)
+      if (error instanceof KeyTaken) return this.#replay(claim, error.claimed, work)
+      if (isMade) await this.#settleFailure(claim, error, work.failed ?? 'settle')
       throw error
     }
   }
@@ -104,7 +102,7 @@ export class Requests {
     await this.#parts.journal.settle(keyOf(claim), { type: 'body', ...answer })
   }
 
-  async #replay(claim: Claim, claimed: Claimed): Promise<Answer> {
+  async #replay(claim: Claim, claimed: Claimed, { rebuild }: Work): Promise<Answer> {
     if (claimed.digest !== claim.digest) throw differs(claim)
     if (claimed.state === 'open')
       throw new BrainError(
@@ -112,7 +110,9 @@ export class Requests {
         `Cannot tell what became of the first request with Idempotency-Key "${claim.key}": the server stopped before it was answered; look at the session, then use a new key`,
       )
     const { answer } = claimed
-    return answer.type === 'body' ? answer : this.#parts.rebuild(answer)
+    if (answer.type === 'body') return answer
+    if (rebuild === undefined) throw new Error('an answer of a direct call is kept for another operation')
+    return rebuild(answer)
   }
 }
 

@@ -41,7 +41,7 @@ export class SessionService {
 
   /** @throws BrainError as {@link planSession}; `overloaded` while the server drains. */
   async create(tenant: TenantId, request: CreateRequest, claim: ClaimInHand): Promise<SessionSummary> {
-    this.#assertTakesWork()
+    this.assertTakesWork()
     const configuration = await planSession(this.#parts, tenant, request)
     const id = newSessionId()
     await this.#parts.credentials.put(id, request.model.api_key)
@@ -103,7 +103,7 @@ export class SessionService {
 
   /** Sends a message and waits for its turn to end, well or badly. */
   async send(tenant: TenantId, id: SessionId, input: UserInput, claim: ClaimInHand): Promise<SessionSummary> {
-    this.#assertTakesWork()
+    this.assertTakesWork()
     const session = await this.#parts.sessions.open(tenant, id)
     const { done } = await this.#startTurn(session, input, claim)
     await done
@@ -113,7 +113,7 @@ export class SessionService {
 
   /** Sends a message. @returns the sequence of its `turn_started` as soon as that is durable. */
   async submit(tenant: TenantId, id: SessionId, input: UserInput, claim: ClaimInHand): Promise<number> {
-    this.#assertTakesWork()
+    this.assertTakesWork()
     const session = await this.#parts.sessions.open(tenant, id)
     if (session.turns.isRunning || session.state.status === 'running')
       throw new BrainError('overloaded', `Cannot send to session "${id}": it already has active work`, {
@@ -197,7 +197,8 @@ export class SessionService {
     }
   }
 
-  #assertTakesWork(): void {
+  /** @throws BrainError `overloaded` while the server drains. */
+  assertTakesWork(): void {
     if (this.#isDraining) throw new BrainError('overloaded', 'Cannot take new work: the server is stopping')
   }
 

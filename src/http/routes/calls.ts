@@ -4,6 +4,7 @@ import { BrainError } from '../../kernel/errors.ts'
 import { isIdentifier } from '../../kernel/ids.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { DirectCall } from '../../session/direct-calls.ts'
+import type { ClaimInHand, Work, Worked } from '../../session/requests.ts'
 import { jsonOf, parse, respondAsync } from '../parse.ts'
 import type { ServerParts } from '../server.ts'
 import { once, whose } from './sessions.ts'
@@ -22,7 +23,7 @@ export function callRoutes(app: FastifyInstance, parts: ServerParts): void {
     const { name } = request.params
     const { wait } = parse(callQuery, request.query, 'query')
     const mode = respondAsync(request) ? 'started' : (wait ?? 'released')
-    return once(parts, { request, reply }, { tenant, scope: `session:${id}:tool:${name}:call` }, async (claim) => {
+    const run = async (claim: ClaimInHand): Promise<Worked> => {
       const body = parse(callBody, jsonOf(request), 'body')
       const call: DirectCall = {
         tool: name,
@@ -32,7 +33,9 @@ export function callRoutes(app: FastifyInstance, parts: ServerParts): void {
         wait: mode,
       }
       return parts.calls.call(tenant, id, call, claim)
-    })
+    }
+    const rebuild: NonNullable<Work['rebuild']> = (answer) => parts.calls.rebuild(answer, mode)
+    return once(parts, { request, reply }, { tenant, scope: `session:${id}:tool:${name}:call` }, { run, rebuild })
   })
 
   app.get<{ Params: { id: string; sequence: string } }>('/v1/sessions/:id/calls/:sequence/log', async (request) => {

@@ -4,7 +4,7 @@ import { isIdentifier, parseSessionId, type SessionId, type TenantId } from '../
 import { mediaSchema } from '../../contract/message-schema.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { parseCreateRequest } from '../../session/create-request.ts'
-import type { ClaimInHand, Worked } from '../../session/requests.ts'
+import type { ClaimInHand, Work, Worked } from '../../session/requests.ts'
 import { claimOf, jsonOf, parse, respondAsync } from '../parse.ts'
 import type { ServerParts } from '../server.ts'
 
@@ -65,8 +65,7 @@ function driveRoutes(app: FastifyInstance, parts: ServerParts): void {
     const isAsync = respondAsync(request)
     return once(
       parts,
-      request,
-      reply,
+      { request, reply },
       { tenant, scope: `session:${id}:${isAsync ? 'submit' : 'message'}` },
       async (claim) => {
         const input = parse(messageBody, jsonOf(request), 'body').input as UserInput
@@ -104,9 +103,10 @@ export async function once(
   { requests }: ServerParts,
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
   about: { tenant: TenantId; scope: string },
-  work: (claim: ClaimInHand) => Promise<Worked>,
+  work: ((claim: ClaimInHand) => Promise<Worked>) | Work,
 ): Promise<FastifyReply> {
-  const { status, body } = await requests.run(claimOf(request, about.tenant, about.scope), work)
+  const whole = typeof work === 'function' ? { run: work } : work
+  const { status, body } = await requests.run(claimOf(request, about.tenant, about.scope), whole)
   if (status === 202) reply.header('preference-applied', 'respond-async')
   return status === 204 ? reply.code(204).send() : reply.code(status).type('application/json').send(body)
 }

@@ -26,11 +26,13 @@ export function toolRoutes(app: FastifyInstance, { tools, requests, limits, acce
     const digest = createHash('sha256').update(component.id).digest('hex')
     const answer = await requests.run(
       { scope: `${tenant}:admit_tool`, key, digest },
-      async (claim) => {
-        await requests.claim(claim)
-        return { answer: { status: 200, body: JSON.stringify(toAdmission(component)) } }
+      {
+        run: async (claim) => {
+          await requests.claim(claim)
+          return { answer: { status: 200, body: JSON.stringify(toAdmission(component)) } }
+        },
+        failed: 'release',
       },
-      'release',
     )
     return reply.code(answer.status).type('application/json').send(answer.body)
   })

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+import { Command } from 'commander'
+import { ConfigError, loadConfig } from '../config/config.ts'
+import { explainFailure, serve, type Environment } from './serve.ts'
+
+const program = new Command('brain')
+  .description('A host for tools that nobody should have to trust')
+  .showHelpAfterError()
+
+program
+  .command('serve', { isDefault: true })
+  .description('run the server; it is configured by environment variables, see docs/configuration.md')
+  .option('--listen <host:port>', 'address to listen on (BRAIN_LISTEN)')
+  .option('--data-dir <directory>', 'where sessions, components and workspaces are kept (BRAIN_DATA_DIR)')
+  .option('--check', 'check the configuration, print every problem, serve nothing')
+  .action(async (options: { listen?: string; dataDir?: string; check?: boolean }) => {
+    const env: Environment = {
+      ...process.env,
+      ...(options.listen === undefined ? {} : { BRAIN_LISTEN: options.listen }),
+      ...(options.dataDir === undefined ? {} : { BRAIN_DATA_DIR: options.dataDir }),
+    }
+    if (options.check !== true) return serve(env)
+    loadConfig(env)
+    process.stdout.write('the configuration is valid\n')
+    return undefined
+  })
+
+try {
+  await program.parseAsync()
+  process.exit(0)
+} catch (error) {
+  process.stderr.write(`${explainFailure(error)}\n`)
+  process.exit(error instanceof ConfigError ? 2 : 1)
+}

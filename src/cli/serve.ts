@@ -1,0 +1,55 @@
+import pino from 'pino'
+import { messageOf } from '../kernel/errors.ts'
+import { composeBrain, type Brain } from '../compose.ts'
+import { loadConfig, type Config } from '../config/config.ts'
+
+/** How long running work may go on after SIGTERM. */
+const GRACE_MS = 10_000
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Runs the server until it is told to stop (contract A1). Prints one line when it listens; logs go to stderr.
+ * @throws ConfigError, BrainError when it cannot start
+ */
+export async function serve(env: Environment): Promise<void> {
+  const config = loadConfig(env)
+  const logger = pino({ level: config.logLevel, base: null }, pino.destination({ fd: 2, sync: false }))
+  const brain = await composeBrain(config, logger)
+  try {
+    await brain.app.listen({ host: config.listen.host, port: config.listen.port })
+  } catch (error) {
+    await brain[Symbol.asyncDispose]()
+    throw error
+  }
+  process.stdout.write(startLine(brain, config))
+  await stopSignal()
+  logger.info({}, 'stopping: no new work is taken')
+  await brain.drain(GRACE_MS)
+  await brain[Symbol.asyncDispose]()
+}
+
+function startLine({ app, level }: Brain, config: Config): string {
+  const address = app.server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : config.listen.port
+  const host = config.listen.host.includes(':') ? `[${config.listen.host}]` : config.listen.host
+  const unsafe = level.unsafe ? ' UNSAFE: components run with the flags of Node alone (BRAIN_ENV_UNSAFE=1)' : ''
+  const remarks = level.remarks.length === 0 ? '' : ` (${level.remarks.join('; ')})`
+  const abi = level.landlockAbi > 0 ? ` (landlock ABI ${level.landlockAbi})` : ''
+  return `brain listens on http://${host}:${port}, data in ${config.dataDirectory}, sandbox level ${level.name}${abi}${remarks}${unsafe}\n`
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
+  })
+}
+
+/** What is printed when the server cannot start; a defect of ours keeps its stack. */
+export function explainFailure(error: unknown): string {
+  const isOurs = error instanceof Error && (error.name === 'BrainError' || error.name === 'ConfigError')
+  if (isOurs) return error.message
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (code === 'EADDRINUSE') return `Cannot listen: ${messageOf(error)}; choose another BRAIN_LISTEN`
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}

@@ -1,0 +1,220 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { systemClock } from './kernel/clock.ts'
+import { type BrainError, messageOf } from './kernel/errors.ts'
+import type { Logger } from './kernel/logger.ts'
+import { componentBinding, workspaceName } from './bindings/component/component-binding.ts'
+import type { SchemaChecker } from './contract/schema-checker.ts'
+import type { Config } from './config/config.ts'
+import { openCallLogDirectory } from './dispatch/call-log-directory.ts'
+import { Dispatcher } from './dispatch/dispatcher.ts'
+import { openSchemaChecker } from './dispatch/schemas/schema-checker.ts'
+import { Access } from './http/access.ts'
+import { OpenStreams } from './http/open-streams.ts'
+import { toProblem } from './http/problem.ts'
+import { buildServer, type Health } from './http/server.ts'
+import type { Journal } from './journal/journal.ts'
+import { openSqliteJournal } from './journal/sqlite/sqlite-journal.ts'
+import type { ModelProvider } from './model/model-provider.ts'
+import { parseScript, scriptedProvider } from './model/scripted/scripted-provider.ts'
+import { openComponents } from './sandbox/admission/components.ts'
+import { loadTranspiler } from './sandbox/admission/transpiler/program.ts'
+import { loadScripts } from './sandbox/bundle.ts'
+import { spawnBoxed } from './sandbox/launch/spawn-boxed.ts'
+import { openProcessSandbox } from './sandbox/process-sandbox.ts'
+import type { Sandbox, SandboxLevel } from './sandbox/sandbox.ts'
+import { type Credentials, openCredentials } from './session/credentials.ts'
+import { DirectCalls } from './session/direct-calls.ts'
+import { EventFeed } from './session/event-feed.ts'
+import { Requests } from './session/requests.ts'
+import { SessionService } from './session/session-service.ts'
+import { Sessions } from './session/sessions.ts'
+import { ToolRegistry } from './session/tool-registry.ts'
+import { WorkspaceService } from './session/workspace-service.ts'
+import { builtinLoop } from './turn/loops/builtin/builtin-loop.ts'
+
+/** A server that is ready to listen. */
+export type Brain = AsyncDisposable & {
+  readonly app: FastifyInstance
+  readonly level: SandboxLevel
+  /** Takes no new work and lets what runs end, at most for `graceMs` (contract A1). */
+  drain(graceMs: number): Promise<void>
+}
+
+const SWEEP_MS = 600_000
+
+type Adapters = {
+  readonly journal: Journal
+  readonly schemas: SchemaChecker
+  readonly sandbox: Sandbox
+  readonly components: Awaited<ReturnType<typeof openComponents>>
+  readonly callLogs: Awaited<ReturnType<typeof openCallLogDirectory>>
+  readonly credentials: Credentials
+  readonly providers: ReadonlyMap<string, ModelProvider>
+}
+
+/** Opens everything that has a life of its own; the stack ends it in reverse. */
+async function openAdapters(config: Config, logger: Logger, stack: AsyncDisposableStack): Promise<Adapters> {
+  const { limits, dataDirectory } = config
+  const journal = stack.use(await openSqliteJournal({ directory: dataDirectory, limits }))
+  const schemas = stack.use(openSchemaChecker())
+  const sandbox = stack.use(await openProcessSandbox({ dataDirectory, limits, unsafe: config.isUnsafeAllowed, logger }))
+  return {
+    journal,
+    schemas,
+    sandbox,
+    components: stack.use(await openComponentStore(config, sandbox.level, schemas)),
+    callLogs: await openCallLogDirectory(join(dataDirectory, 'call-logs')),
+    credentials: await openCredentials(join(dataDirectory, 'credentials'), config.secretKey),
+    providers: await openProviders(config),
+  }
+}
+
+/** Where adapters meet ports: the whole server, put together (design 1). */
+export async function composeBrain(config: Config, logger: Logger): Promise<Brain> {
+  await using stack = new AsyncDisposableStack()
+  const adapters = await openAdapters(config, logger, stack)
+  const { app, service, streams, sessions } = assemble(config, logger, adapters)
+  await sessions.recover()
+  stack.defer(() => app.close())
+  stack.defer(startSweeping({ ...adapters, limits: config.limits, logger }))
+  const rest = stack.move()
+  return {
+    app,
+    level: adapters.sandbox.level,
+    async drain(graceMs) {
+      await service.drain(graceMs)
+      streams.end()
+    },
+    [Symbol.asyncDispose]: () => rest.disposeAsync(),
+  }
+}
+
+type Assembled = {
+  readonly app: FastifyInstance
+  readonly service: SessionService
+  readonly streams: OpenStreams
+  readonly sessions: Sessions
+}
+
+function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled {
+  const { limits } = config
+  const { journal, schemas, sandbox, components, callLogs } = adapters
+  const binding = componentBinding({
+    sandbox,
+    components,
+    allow: config.allow,
+    secret: (name) => config.secrets.get(name),
+    boxPerInvocation: config.boxPerInvocation,
+  })
+  const dispatcher = new Dispatcher({ limits, schemas, callLogs, bindings: new Map([['brain', binding]]) })
+  const loop = builtinLoop
+  const sessions = new Sessions({
+    ...adapters,
+    dispatcher,
+    loop,
+    limits,
+    logger,
+    defaultIdleTtlMs: config.sessionIdleTtlMs,
+  })
+  const requests = new Requests({ journal, encodeError })
+  const { files } = sandbox
+  const service = new SessionService({ ...adapters, sessions, requests, dispatcher, files, workspaceName })
+  const assertTakesWork = (): void => service.assertTakesWork()
+  const streams = new OpenStreams()
+  const app = buildServer({
+    limits,
+    requests,
+    streams,
+    logger,
+    access: new Access({ token: config.apiToken, hosts: hostsOf(config), corsOrigins: config.corsOrigins }),
+    health: healthOf({ journal, sandbox, service }),
+    sessions: service,
+    calls: new DirectCalls({ sessions, dispatcher, journal, limits, assertTakesWork }),
+    events: new EventFeed(sessions, limits),
+    tools: new ToolRegistry(components, journal),
+    files: new WorkspaceService(sessions, files, workspaceName),
+  })
+  return { app, service, streams, sessions }
+}
+
+function encodeError(error: BrainError): { status: number; body: string } {
+  const { status, body } = toProblem(error)
+  return { status, body: JSON.stringify(body) }
+}
+
+async function openComponentStore(
+  { dataDirectory: directory, limits }: Config,
+  level: SandboxLevel,
+  schemas: SchemaChecker,
+): ReturnType<typeof openComponents> {
+  const { launcher } = await loadScripts()
+  return openComponents({
+    directory,
+    limits,
+    schemas,
+    level,
+    clock: systemClock,
+    transpiler: await loadTranspiler(),
+    spawn: (start, events) => spawnBoxed({ ...start, launcher, level }, events),
+  })
+}
+
+async function openProviders({ scriptedModel }: Config): Promise<ReadonlyMap<string, ModelProvider>> {
+  if (scriptedModel === undefined) return new Map()
+  const { file } = scriptedModel
+  const script =
+    file === undefined
+      ? undefined
+      : parseScript(JSON.parse(await readFile(file, 'utf8')), `BRAIN_SCRIPTED_MODEL_FILE ${file}`)
+  return new Map([['scripted', scriptedProvider(script)]])
+}
+
+/** The names under which the server answers: its own address, `localhost` and its public name (design 5). */
+function hostsOf({ listen, publicUrl }: Config): readonly string[] {
+  const own = listen.host.includes(':') ? `[${listen.host}]` : listen.host
+  return [
+    ...new Set([own, 'localhost', '127.0.0.1', '[::1]', ...(publicUrl === undefined ? [] : [publicUrl.hostname])]),
+  ]
+}
+
+function healthOf({
+  journal,
+  sandbox,
+  service,
+}: {
+  journal: Journal
+  sandbox: Sandbox
+  service: SessionService
+}): Health {
+  return {
+    isReady: () => !service.isDraining && journal.health().state === 'ok',
+    async describe() {
+      return { draining: service.isDraining, journal: journal.health(), sandbox: await sandbox.status() }
+    },
+  }
+}
+
+type Sweeping = {
+  readonly journal: Journal
+  readonly callLogs: Awaited<ReturnType<typeof openCallLogDirectory>>
+  readonly limits: Config['limits']
+  readonly logger: Logger
+}
+
+/** Lets go of what is kept for a day: answers of old requests, call logs. */
+function startSweeping({ journal, callLogs, limits, logger }: Sweeping): () => void {
+  const sweep = async (): Promise<void> => {
+    const now = Date.now()
+    await journal.expireClaims(now - limits.requestRetentionSecs * 1000)
+    await callLogs.sweep(now)
+  }
+  const run = (): void =>
+    void sweep().catch((error: unknown) =>
+      logger.warn({ error: messageOf(error) }, 'cannot sweep old answers and logs'),
+    )
+  const timer = setInterval(run, SWEEP_MS).unref()
+  run()
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto'
+import type { BrainError } from '../../src/kernel/errors.ts'
+import { localTenant, type SessionId } from '../../src/kernel/ids.ts'
+import type { Json } from '../../src/kernel/json.ts'
+import { defaultLimits, type Limits } from '../../src/contract/limits.ts'
+import type { Journal } from '../../src/journal/journal.ts'
+import { openMemoryJournal } from '../../src/journal/memory/memory-journal.ts'
+import type { JournalRecord } from '../../src/journal/record.ts'
+import { Dispatcher } from '../../src/dispatch/dispatcher.ts'
+import type { CallLog } from '../../src/dispatch/call-log.ts'
+import { openSchemaChecker } from '../../src/dispatch/schemas/schema-checker.ts'
+import { toProblem } from '../../src/http/problem.ts'
+import { scriptedProvider } from '../../src/model/scripted/scripted-provider.ts'
+import { parseCreateRequest } from '../../src/session/create-request.ts'
+import { DirectCalls, type CallAnswer, type DirectCall } from '../../src/session/direct-calls.ts'
+import { EventFeed } from '../../src/session/event-feed.ts'
+import { Requests, type Answer, type ClaimInHand, type Work } from '../../src/session/requests.ts'
+import { SessionService } from '../../src/session/session-service.ts'
+import { Sessions } from '../../src/session/sessions.ts'
+import { builtinLoop } from '../../src/turn/loops/builtin/builtin-loop.ts'
+import { HandBinding } from './hand-binding.ts'
+
+export const TOOL_IMPLEMENTATION = {
+  type: 'brain_component',
+  entrypoint: 'run',
+  id: 'a'.repeat(64),
+  configuration: null,
+}
+
+type ToolOptions = { readonly input_schema?: Json; readonly output_schema?: Json }
+
+/** A tool entry of a create request, placed in environment `box`. */
+export const toolNamed = (name: string, options: ToolOptions = {}): Json => ({
+  name,
+  description: `does ${name}`,
+  input_schema: { type: 'object' },
+  ...options,
+  placements: { box: { implementation: TOOL_IMPLEMENTATION } },
+})
+
+export type HarnessOptions = {
+  readonly limits?: Partial<Limits>
+  readonly journal?: Journal
+  readonly fault?: () => string | undefined
+}
+
+/** Everything between HTTP and the executor, over the memory journal, with the test as executor. */
+export function openHarness(options: HarnessOptions = {}) {
+  const limits: Limits = { ...defaultLimits, ...options.limits }
+  const journal =
+    options.journal ?? openMemoryJournal({ limits, ...(options.fault === undefined ? {} : { fault: options.fault }) })
+  const schemas = openSchemaChecker()
+  const binding = new HandBinding()
+  const logs = new Map<string, CallLog>()
+  const callLogs = {
+    write: async (session: SessionId, sequence: number, log: CallLog) => void logs.set(`${session}/${sequence}`, log),
+    read: async (session: SessionId, sequence: number) => logs.get(`${session}/${sequence}`),
+    forget: async () => undefined,
+  }
+  const secrets = new Map<string, string>()
+  const credentials = {
+    put: async (session: SessionId, secret: string) => void secrets.set(session, secret),
+    get: async (session: SessionId) => secrets.get(session) ?? '',
+    forget: async (session: SessionId) => void secrets.delete(session),
+  }
+  const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+  const dispatcher = new Dispatcher({ limits, schemas, callLogs, bindings: new Map([['brain', binding]]) })
+  const providers = new Map([['scripted', scriptedProvider([{ text: 'done' }])]])
+  const sessions = new Sessions({
+    journal,
+    dispatcher,
+    credentials,
+    providers,
+    loop: builtinLoop,
+    limits,
+    logger: silent,
+    defaultIdleTtlMs: undefined,
+  })
+  const encodeError = (error: BrainError): Answer => {
+    const { status, body } = toProblem(error)
+    return { status, body: JSON.stringify(body) }
+  }
+  const requests = new Requests({ journal, encodeError })
+  const service = new SessionService({
+    sessions,
+    journal,
+    requests,
+    dispatcher,
+    components: { get: async () => undefined },
+    schemas,
+    providers,
+    credentials,
+    callLogs,
+    files: { destroy: async () => undefined },
+    workspaceName: (session, environment) => `${session}/${environment}`,
+  })
+  const calls = new DirectCalls({
+    sessions,
+    dispatcher,
+    journal,
+    limits,
+    assertTakesWork: () => service.assertTakesWork(),
+  })
+  const feed = new EventFeed(sessions, limits)
+
+  /** Runs work under a fresh key, or under the given one. */
+  const once = (
+    scope: string,
+    work: Work | ((claim: ClaimInHand) => ReturnType<Work['run']>),
+    key: string = randomUUID(),
+    digest = 'd',
+  ) => requests.run({ scope: `local:${scope}`, key, digest }, typeof work === 'function' ? { run: work } : work)
+
+  const json = (value: unknown) => ({ answer: { status: 200, body: JSON.stringify(value) } })
+
+  return {
+    limits,
+    journal,
+    binding,
+    requests,
+    service,
+    sessions,
+    calls,
+    feed,
+    logs,
+    once,
+    async create(parts: { tools?: readonly Json[]; script?: Json; [more: string]: unknown } = {}): Promise<SessionId> {
+      const { tools = [], script = [{ text: 'done' }], ...more } = parts
+      const body = {
+        model: { provider: 'scripted', name: 'script', api_key: 'k', script },
+        tools,
+        environments: [{ name: 'box', driver: 'brain', lifecycle: 'automatic' }],
+        ...more,
+      }
+      const answer = await once('create_session', async (claim) =>
+        json(await service.create(localTenant, parseCreateRequest(body as Json), claim)),
+      )
+      return (JSON.parse(answer.body) as { session_id: SessionId }).session_id
+    },
+    async call(id: SessionId, tool: string, input: Json, more: Partial<DirectCall> = {}): Promise<CallAnswer> {
+      const answer = await once(`session:${id}:tool:${tool}:call`, (claim) =>
+        calls.call(localTenant, id, { tool, input, wait: 'released', ...more }, claim),
+      )
+      return JSON.parse(answer.body) as CallAnswer
+    },
+    send: (id: SessionId, message: string) =>
+      once(`session:${id}:message`, async (claim) => json(await service.send(localTenant, id, { message }, claim))),
+    cancel: (id: SessionId) =>
+      once(`session:${id}:cancel`, async (claim) => {
+        await service.cancel(localTenant, id, claim)
+        return { answer: { status: 204, body: '' } }
+      }),
+    end: (id: SessionId) => once(`session:${id}:end`, async (claim) => json(await service.end(localTenant, id, claim))),
+    async records(id: SessionId): Promise<readonly JournalRecord[]> {
+      return (await journal.page(id, 0, { limit: 10_000, maxBytes: 1 << 30 })).records
+    },
+    async kinds(id: SessionId): Promise<string[]> {
+      const { records } = await journal.page(id, 0, { limit: 10_000, maxBytes: 1 << 30 })
+      return records.map((record) => record.event_type)
+    },
+    async [Symbol.asyncDispose]() {
+      await schemas[Symbol.asyncDispose]()
+      await journal[Symbol.asyncDispose]()
+    },
+  }
+}
+
+export type Harness = ReturnType<typeof openHarness>

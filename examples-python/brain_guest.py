@@ -105,6 +105,7 @@ def serve(run: Callable[[Call], Any]) -> type:
     class WitWorld:
         def run(self, invocation: types.Invocation) -> str:
             try:
+                _reseed()
                 # Finished before returning: returning alone would leave the execution open until its deadline. The
                 # empty text then says that there is no second result.
                 finish(run(_decoded(invocation)))
@@ -116,6 +117,12 @@ def serve(run: Callable[[Call], Any]) -> type:
                 raise Err(types.ToolError("tool_error", f"{type(error).__name__}: {error}"[:4096])) from None
 
     return WitWorld
+
+
+def _reseed() -> None:
+    """The generator behind the functions of ``random`` is in the snapshot: without this every call got the same numbers."""
+    if "random" in sys.modules:
+        sys.modules["random"].seed()
 
 
 def _decoded(invocation: types.Invocation) -> Call:

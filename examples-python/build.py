@@ -167,7 +167,7 @@ def build(python: Path, folder: Path, out: Path) -> None:
         target = out / f"{folder.name}.wasm"
         shutil.move(component, target)
     size = target.stat().st_size / 1e6
-    say(f"Built {target} ({size:.1f} MB, {time.monotonic() - started:.1f} s)")
+    say(f"Compiled {target.name} ({size:.1f} MB, {time.monotonic() - started:.1f} s)")
 
 
 def main() -> None:

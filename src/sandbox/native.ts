@@ -11,6 +11,7 @@ const NUMBERS = {
   fchmodat: [268, 53],
   fcntl: [72, 25],
   ftruncate: [77, 46],
+  getdents64: [217, 61],
   getppid: [110, 173],
   landlock_add_rule: [445, 445],
   landlock_create_ruleset: [444, 444],

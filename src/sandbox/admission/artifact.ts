@@ -13,7 +13,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BrainError, messageOf } from '../../kernel/errors.ts'
 import type { ComponentId } from '../../kernel/ids.ts'
-import { isJsonObject, type Json } from '../../kernel/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 
 /** Names the generator, its version and our use of it: another one makes other artifacts, in another directory. */
 export const TOOLCHAIN = 'jco-transpile-0.15.0-1'
@@ -79,15 +79,16 @@ export function parseManifest(bytes: Buffer, id: ComponentId): ArtifactManifest 
 
 const isCount = (value: Json | undefined): value is number => Number.isSafeInteger(value) && Number(value) >= 0
 
-const hasDigest = (value: Json | undefined): value is { readonly sha256: string; readonly size: number } =>
+type Digested = JsonObject & { readonly sha256: string; readonly size: number }
+
+const hasDigest = (value: Json | undefined): value is Digested =>
   isJsonObject(value) && typeof value['sha256'] === 'string' && SHA256.test(value['sha256']) && isCount(value['size'])
 
-const isCore = (value: Json): value is ArtifactCore =>
-  isJsonObject(value) &&
+const isCore = (value: Json): value is ArtifactCore & JsonObject =>
   hasDigest(value) &&
   typeof value['name'] === 'string' &&
   isCoreName(value['name']) &&
-  (isCount(value['offset']) || (typeof value['file'] === 'string' && PRIVATE_FILE.test(value['file'])))
+  (typeof value['file'] === 'string' ? PRIVATE_FILE.test(value['file']) : isCount(value['offset']))
 
 /**
  * Reads a regular file of ours, or a slice of one, without following a link in its last part.

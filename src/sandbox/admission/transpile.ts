@@ -13,7 +13,7 @@ const CPU_SECS = 5
 const DATA_BYTES = 1536 * MIB
 const NODE_FLAGS = ['--max-old-space-size=512', '--wasm-max-table-size=65536']
 /** Below this size jco is done before its optimised code would pay; above, unoptimised code takes twice as long. */
-const SMALL_BYTES = MIB
+const SMALL_BYTES = 4 * MIB
 const MAX_CORES = 128
 const MAX_OUTPUT_BYTES = 8192
 /** A frame is a script, or a core that jco made, and a little head. */
@@ -29,15 +29,17 @@ export type TranspileSettings = {
   readonly transpiler: TranspilerProgram
   readonly spawn: SpawnTranspiler
   readonly limits: Limits
+  /** Kills the child when the server stops. */
+  readonly signal: AbortSignal
 }
 
 type Slice = { readonly offset: number; readonly size: number }
 
-/** What came back, bounded but otherwise unchecked: hostile JavaScript, and cores by name. */
-export type TranspiledComponent = {
-  readonly js: Buffer
-  readonly cores: readonly { readonly name: string; readonly source: Slice | Buffer }[]
-}
+/** A core by name: where it lies in the upload, or the bytes that jco made. */
+export type TranspiledCore = { readonly name: string } & (Slice | { readonly bytes: Buffer })
+
+/** What came back, bounded but otherwise unchecked: hostile JavaScript, and cores. */
+export type TranspiledComponent = { readonly js: Buffer; readonly cores: readonly TranspiledCore[] }
 
 /**
  * Transpiles an upload in a boxed process that serves it alone and is killed afterwards: the generator can be made to
@@ -62,7 +64,7 @@ type Settle = { readonly resolve: (result: TranspiledComponent) => void; readonl
 class TranspileRun {
   readonly #work: Work
   readonly #settle: Settle
-  readonly #cores: { name: string; source: Slice | Buffer }[] = []
+  readonly #cores: TranspiledCore[] = []
   #js: Buffer | undefined
   #privateBytes = 0
   #ready = false
@@ -70,6 +72,7 @@ class TranspileRun {
   #output = ''
   #child: BoxedProcess | undefined
   #timer: NodeJS.Timeout | undefined
+  readonly #onAbort = (): void => this.#fail(new BrainError('overloaded', 'Cannot transpile: the server is stopping'))
 
   constructor(work: Work, settle: Settle) {
     this.#work = work
@@ -78,7 +81,9 @@ class TranspileRun {
 
   start(): void {
     const { settings, upload, modules } = this.#work
-    const { transpiler, limits } = settings
+    const { transpiler, limits, signal } = settings
+    if (signal.aborted) return this.#onAbort()
+    signal.addEventListener('abort', this.#onAbort, { once: true })
     const reader = new FrameReader(limits.transpiledBytes + FRAME_SLACK, {
       onFrame: (type, body) => this.#onFrame(type, body),
       onBroken: (reason) => this.#fail(this.#refusal(`the generator answered with ${reason}`)),
@@ -139,14 +144,15 @@ class TranspileRun {
     const number = body.length < 4 ? 0 : body.readUInt32LE()
     const end = type === FROM_TRANSPILER.SLICE ? body.length : 4 + number
     const name = body.toString('latin1', 4, Math.min(end, body.length))
-    const source = type === FROM_TRANSPILER.SLICE ? this.#work.modules[number] : Buffer.from(body.subarray(end))
-    if (source instanceof Buffer) this.#privateBytes += source.length
+    const made = type === FROM_TRANSPILER.CORE ? { bytes: Buffer.from(body.subarray(end)) } : undefined
+    const source = made ?? this.#work.modules[number]
+    this.#privateBytes += made?.bytes.length ?? 0
     const { transpiledBytes } = this.#work.settings.limits
     if (source === undefined || !isCoreName(name) || this.#cores.some((core) => core.name === name))
       return this.#fail(this.#refusal(`the generator named a core module ${quoted(name)}`))
     if (this.#cores.length >= MAX_CORES || this.#privateBytes > transpiledBytes)
       return this.#fail(this.#refusal('the generator made too many core modules', 'too_complex'))
-    this.#cores.push({ name, source })
+    this.#cores.push({ name, ...source })
   }
 
   #onDone(): void {
@@ -212,6 +218,7 @@ class TranspileRun {
     if (this.#settled) return false
     this.#settled = true
     clearTimeout(this.#timer)
+    this.#work.settings.signal.removeEventListener('abort', this.#onAbort)
     this.#child?.kill()
     this.#child?.channel.close()
     return true

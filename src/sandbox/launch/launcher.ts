@@ -10,7 +10,7 @@ export type LaunchOrder = {
   readonly parent: number
   /** Identity of the box; 0 = keep ours (not root). */
   readonly uid: number
-  readonly level: 'landlock' | 'none'
+  /** The landlock ABI to use. */
   readonly abi: number
   readonly dataBytes: number
   readonly cpuSecs: number
@@ -73,20 +73,17 @@ function setLimits(order: LaunchOrder): void {
 }
 
 function launch(order: LaunchOrder): never {
-  const boxed = order.level === 'landlock'
   // Opened before the identity changes: a Node under a 0700 home works.
   const node = openPath(process.execPath)
-  const ruleset = boxed
-    ? makeRuleset(
-        order.abi,
-        [node, ...ownLibraries().flatMap(openIfThere)],
-        [...openIfThere('/etc/ld.so.cache'), ...openIfThere('/dev/null')],
-      )
-    : -1
+  const ruleset = makeRuleset(
+    order.abi,
+    [node, ...ownLibraries().flatMap(openIfThere)],
+    [...openIfThere('/etc/ld.so.cache'), ...openIfThere('/dev/null')],
+  )
   const argv = pointers(['node', ...order.args])
   const environment = pointers([])
   const empty = ptr(cstr(''))
-  const filter = boxed ? filterProgram(node) : 0n
+  const filter = filterProgram(node)
   process.chdir('/')
   if (order.uid !== 0) {
     must('setgroups', 0, 0)
@@ -98,10 +95,10 @@ function launch(order: LaunchOrder): never {
   if (sys('getppid') !== order.parent) process.exit(EXIT_ORPHAN)
   setLimits(order)
   must('prctl', PR_SET_NO_NEW_PRIVS, 1)
-  if (boxed) must('landlock_restrict_self', ruleset, 0)
+  must('landlock_restrict_self', ruleset, 0)
   for (const fd of [0, 1, 2, 3]) must('fcntl', fd, F_SETFD, 0) // Node marks what it inherits close-on-exec
   must('close_range', 4, 0xffff_ffff, CLOSE_RANGE_CLOEXEC)
-  if (boxed) must('prctl', PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter)
+  must('prctl', PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter)
   const result = sys('execveat', node, empty, argv, environment, AT_EMPTY_PATH)
   writeSync(2, `Cannot execute Node in the box: errno ${-result}\n`)
   process.exit(EXIT_EXEC_FAILED)

@@ -1,8 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync } from 'node:fs'
 import type { SandboxLevel } from '../sandbox.ts'
-import { socketPair } from '../native.ts'
-import { Channel, type ChannelEvents } from '../wire/channel.ts'
+import type { Channel, ChannelEvents } from '../wire/channel.ts'
+import { spawnConnected } from '../wire/spawn-connected.ts'
 import type { LaunchOrder } from './launcher.ts'
 import { BOOT, bootMessage, BOX_NODE_FLAGS } from './node-flags.ts'
 
@@ -53,29 +51,18 @@ let spawned = Math.floor(Math.random() * UIDS)
  * @throws Error where the level is `none` and `unsafe` was not set
  */
 export function spawnBoxed(boxed: BoxedProgram, events: BoxedEvents): BoxedProcess {
-  const { level, limits } = boxed
+  const { level } = boxed
   if (level.name === 'none' && !level.unsafe)
     throw new Error('Cannot start a box: this machine offers no sandbox level, and BRAIN_ENV_UNSAFE is not set')
-  const order: LaunchOrder = {
-    parent: process.pid,
-    uid: process.getuid?.() === 0 ? FIRST_UID + (spawned++ % UIDS) : 0,
-    level: level.name,
-    abi: level.landlockAbi,
-    ...limits,
-    args: [...BOX_NODE_FLAGS, ...boxed.nodeFlags, '-e', BOOT],
-  }
-  const pairs = [socketPair(), socketPair(), socketPair()] as const
-  const [stdout, stderr, channel] = pairs
-  let child: ChildProcess
-  try {
-    child = spawn(
-      process.execPath,
-      ['--no-warnings', '--v8-pool-size=1', '-e', BOOT, JSON.stringify(order)],
-      { stdio: ['ignore', stdout[1], stderr[1], channel[1]], env: {}, cwd: '/' },
-    )
-  } finally {
-    for (const [, theirs] of pairs) closeSync(theirs)
-  }
+  const args = [...BOX_NODE_FLAGS, ...boxed.nodeFlags, '-e', BOOT]
+  const { child, channels } = spawnConnected(level.name === 'none' ? args : launcherArgs(boxed, args), [
+    'ignore',
+    { onBytes: (bytes) => events.onOutput(1, bytes) },
+    { onBytes: (bytes) => events.onOutput(2, bytes) },
+    events.onChannel,
+  ])
+  const [stdout, stderr, channel] = channels
+  if (stdout === undefined || stderr === undefined || channel === undefined) throw new Error('Cannot connect a box')
   let ended = false
   const end = (how: string) => {
     if (ended) return
@@ -84,15 +71,19 @@ export function spawnBoxed(boxed: BoxedProgram, events: BoxedEvents): BoxedProce
   }
   child.on('error', (error) => end(error.message))
   child.on('exit', (code, signal) => end(signal ?? `exit code ${code}`))
-  const box: BoxedProcess = {
-    pid: child.pid ?? 0,
-    channel: new Channel(channel[0], events.onChannel),
-    output: [
-      new Channel(stdout[0], { onBytes: (bytes) => events.onOutput(1, bytes) }),
-      new Channel(stderr[0], { onBytes: (bytes) => events.onOutput(2, bytes) }),
-    ],
-    kill: () => void child.kill('SIGKILL'),
+  const program = bootMessage(boxed.program)
+  channel.write(level.name === 'none' ? program : Buffer.concat([bootMessage(boxed.launcher), program]))
+  return { pid: child.pid ?? 0, channel, output: [stdout, stderr], kill: () => void child.kill('SIGKILL') }
+}
+
+/** The launcher becomes the Node of the box; without a level Node is started as it is. */
+function launcherArgs({ level, limits }: BoxedProgram, args: readonly string[]): readonly string[] {
+  const order: LaunchOrder = {
+    parent: process.pid,
+    uid: process.getuid?.() === 0 ? FIRST_UID + (spawned++ % UIDS) : 0,
+    abi: level.landlockAbi,
+    ...limits,
+    args,
   }
-  box.channel.write(Buffer.concat([bootMessage(boxed.launcher), bootMessage(boxed.program)]))
-  return box
+  return ['--no-warnings', '--v8-pool-size=1', '-e', BOOT, JSON.stringify(order)]
 }

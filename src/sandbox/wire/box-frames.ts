@@ -1,8 +1,8 @@
 /** Supervisor → box. A box trusts these. */
 export const TO_BOX = {
-  /** The component: texts [manifest of the load, JavaScript], then the cores' bytes. */
+  /** The component: u32 length of a LoadHead as JSON, that, the JavaScript, the cores. */
   LOAD: 1,
-  /** Texts [input, configuration, deadline, guest paths of the mounts…]. */
+  /** Texts [deadline at ms, configuration, input, guest paths of the mounts…]. */
   INVOKE: 2,
   /** The answer to the one outstanding request. */
   REPLY: 3,
@@ -20,7 +20,7 @@ export const FROM_BOX = {
   DONE: 13,
   /** The next instance is there. */
   IDLE: 14,
-  /** The component cannot be started: u8 FAULT, then a text. */
+  /** There will be no instance: u8 FAULT, then `code` LF `message`. */
   FAILED: 15,
 } as const
 
@@ -37,9 +37,29 @@ export const END = {
 } as const
 export const DONE_HEAD = 17
 
+/** What of a component failed before an invocation. */
+export const FAULT = {
+  /** Its code is not accepted by the engine. */
+  CANNOT_COMPILE: 0,
+  /** Its instance cannot be made: a trap in a start function, not enough memory. */
+  CANNOT_START: 1,
+} as const
+
 /** First byte of a reply to a host call. */
 export const REPLY_OK = 0
 export const REPLY_ERROR = 1
+
+export type LoadHead = {
+  readonly js: number
+  readonly cores: readonly (readonly [name: string, bytes: number])[]
+  readonly limits: {
+    readonly linearMemoryBytes: number
+    readonly guestHandles: number
+    readonly guestReadBytes: number
+    /** Longest frame that the supervisor takes from this box. */
+    readonly frameBytes: number
+  }
+}
 
 /** `brain:tool/host` by number. */
 export const HOST_METHODS = ['emit', 'emitResult', 'returned', 'finish', 'model', 'environments', 'telemetry'] as const

@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs'
+import { readSync, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 
 export type ChannelEvents = {
@@ -16,24 +16,27 @@ const shared = Buffer.allocUnsafeSlow(256 * 1024)
  * a turn of the event loop less for every answer than through the stream machinery.
  */
 export class Channel {
-  readonly fd: number
+  /** Undefined where the descriptor is not ours to use: everything then goes through the stream. */
+  readonly #fd: number | undefined
   readonly #socket: Socket
   #closed = false
 
-  constructor(fd: number, events: ChannelEvents) {
-    this.fd = fd
-    this.#socket = new Socket({
-      fd,
-      readable: true,
-      writable: true,
-      onread: {
-        buffer: shared,
-        callback: (size) => {
-          if (!this.#closed) events.onBytes(shared.subarray(0, size))
-          return true
-        },
-      },
-    })
+  /** @param end a descriptor, from now on owned by the channel, or a socket that Node made */
+  constructor(end: number | Socket, events: ChannelEvents) {
+    const receive = (bytes: Buffer) => {
+      if (!this.#closed) events.onBytes(bytes)
+    }
+    if (typeof end === 'number') {
+      this.#fd = end
+      const callback = (size: number) => {
+        receive(shared.subarray(0, size))
+        return true
+      }
+      this.#socket = new Socket({ fd: end, readable: true, writable: true, onread: { buffer: shared, callback } })
+    } else {
+      this.#socket = end
+      end.on('data', receive)
+    }
     this.#socket.on('error', () => {}) // 'close' follows, and says all that there is to know
     this.#socket.on('close', () => {
       this.#closed = true
@@ -47,13 +50,28 @@ export class Channel {
     return this.#socket.writableLength
   }
 
+  /** Once the socket is destroyed the number of its descriptor may belong to another file. */
+  get #usable(): boolean {
+    return !this.#closed && !this.#socket.destroyed
+  }
+
+  /** Reads what is there now, ahead of the event loop. @returns 0 when that is nothing */
+  readNow(into: Buffer): number {
+    if (!this.#usable || this.#fd === undefined) return 0
+    try {
+      return readSync(this.#fd, into, 0, into.length, null)
+    } catch {
+      return 0
+    }
+  }
+
   /** Queues bytes, or writes them at once. The caller gives the buffer away. After the close it does nothing. */
   write(bytes: Buffer): void {
-    if (this.#closed) return
+    if (!this.#usable) return
     let written = 0
-    if (this.#socket.writableLength === 0) {
+    if (this.#fd !== undefined && this.#socket.writableLength === 0) {
       try {
-        written = writeSync(this.fd, bytes)
+        written = writeSync(this.#fd, bytes)
       } catch {
         // Full, or gone: the stream waits for the one and reports the other.
       }
@@ -63,7 +81,7 @@ export class Channel {
 
   /** Resolves when everything written so far has left this process, or the channel is closed. */
   drained(): Promise<void> {
-    if (this.#closed || this.#socket.writableLength === 0) return Promise.resolve()
+    if (!this.#usable || this.#socket.writableLength === 0) return Promise.resolve()
     return new Promise((resolve) => {
       const done = () => {
         this.#socket.off('drain', done)

@@ -6,7 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defaultLimits, type Limits } from '../../src/contract/limits.ts'
 import type { ComponentId } from '../../src/kernel/ids.ts'
-import { artifactDirectory, componentDirectory, componentFile, MANIFEST_FILE, printManifest, SCRIPT_FILE } from '../../src/sandbox/admission/artifact.ts'
+import {
+  artifactDirectory,
+  componentDirectory,
+  componentFile,
+  MANIFEST_FILE,
+  printManifest,
+  SCRIPT_FILE,
+} from '../../src/sandbox/admission/artifact.ts'
 import { probeLevel } from '../../src/sandbox/level.ts'
 import { openProcessSandbox, type ProcessSandboxOptions } from '../../src/sandbox/process-sandbox.ts'
 import type { HostServices, Invocation, InvocationEnd, InvocationFacts, Sandbox } from '../../src/sandbox/sandbox.ts'
@@ -15,7 +22,9 @@ const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 
 export const level = probeLevel()
 if (level.name === 'none')
-  throw new Error(`These tests need a machine that offers a sandbox level; this one does not: ${level.remarks.join('; ')}`)
+  throw new Error(
+    `These tests need a machine that offers a sandbox level; this one does not: ${level.remarks.join('; ')}`,
+  )
 
 /** Writes what admission would: an artifact whose JavaScript and cores are given. */
 export function plant(data: string, js: string, cores: Readonly<Record<string, Uint8Array>> = {}): ComponentId {

@@ -1,4 +1,5 @@
 import { describeLimit, type Limits } from '../../contract/limits.ts'
+import { messageOf } from '../../kernel/errors.ts'
 import type { Artifact } from '../admission/artifact.ts'
 import type { BoxedEvents, BoxedProcess } from '../launch/spawn-boxed.ts'
 import { DONE_HEAD, END, FAULT, FROM_BOX, readError, TO_BOX } from '../wire/box-frames.ts'
@@ -174,18 +175,26 @@ export class Box {
     if (call === undefined || this.#awaiting) return this.#violate('a frame before the answer to the one before')
     if (type === FROM_BOX.DONE) return this.#onDone(call, body)
     if (!last) return this.#violate('a frame before the answer to the one before')
-    if (type === FROM_BOX.FILES) {
-      const reply = frame(TO_BOX.REPLY, ...call.answerFiles(body))
-      const exhausted = call.exhausted()
-      if (exhausted !== undefined) return this.kill(exhausted)
-      return this.#process.channel.write(reply)
-    }
+    if (type === FROM_BOX.FILES) return this.#onFileRequest(call, body)
     if (type !== FROM_BOX.HOST) return this.#violate(`frame ${type} while busy`)
     call.hostCalls++
     const exhausted = call.exhausted()
     if (exhausted !== undefined) return this.kill(exhausted)
     this.#awaiting = true
     this.#events.onHost(call, body)
+  }
+
+  #onFileRequest(call: Call, body: Buffer): void {
+    let reply: Buffer
+    try {
+      reply = frame(TO_BOX.REPLY, ...call.answerFiles(body))
+    } catch (error) {
+      // Requests never throw: what was granted could not be opened.
+      return this.kill(trapped('tool_error', messageOf(error)))
+    }
+    const exhausted = call.exhausted()
+    if (exhausted === undefined) this.#process.channel.write(reply)
+    else this.kill(exhausted)
   }
 
   #onIdle(): void {

@@ -20,6 +20,8 @@ export type CallFiles = {
   close(): void
   /** Requests answered so far. */
   readonly ops: number
+  /** There were more requests than BRAIN_MAX_GUEST_FILE_OPS. */
+  readonly exhausted: boolean
 }
 
 export type OpenFiles = (mounts: readonly Mount[], secrets: Readonly<Record<string, string>>) => CallFiles
@@ -85,7 +87,7 @@ export class Call implements CallOrder {
   exhausted(): CallEnd | undefined {
     if (this.hostCalls > this.#limits.hostCalls)
       return trapped('host_call_limit', `The tool made more host calls than ${describeLimit('hostCalls', this.#limits)}`)
-    if (this.#limits.guestFileOps > 0 && this.fileOps > this.#limits.guestFileOps)
+    if (this.#files?.exhausted === true)
       return trapped('file_limit', `The tool used more than ${describeLimit('guestFileOps', this.#limits)} on files`)
     return undefined
   }

@@ -140,17 +140,19 @@ class StoredComponents implements ComponentStore {
         ...said,
       }
       this.#checkRoom(upload.bytes)
-      await this.#makeArtifact(upload.id, bytes, gated)
-      await this.#install(staged, component, tenant)
+      await this.#keep(staged, component, { bytes, gated, tenant })
       return component
     }, tooBusy)
   }
 
-  async #install(staged: string, component: Component, tenant: string): Promise<void> {
+  /** The artifact first: whoever sees the component can run it at once. */
+  async #keep(staged: string, component: Component, made: { bytes: Buffer; gated: Gated; tenant: string }) {
+    const { id } = component
     try {
-      await this.#change(component.id, () => this.#files.install(staged, component, tenant))
+      await this.#makeArtifact(id, made.bytes, made.gated)
+      await this.#change(id, () => this.#files.install(staged, component, made.tenant))
     } catch (error) {
-      await this.#artifacts.remove(component.id).catch(() => {}) // the first error is the one to tell
+      await this.#artifacts.remove(id).catch(() => {}) // the first error is the one to tell
       throw error
     }
   }

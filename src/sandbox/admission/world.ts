@@ -25,8 +25,7 @@ const WASI_INTERFACES = new Set(
   }).flatMap(([name, interfaces]) => interfaces.split(' ').map((one) => `wasi:${name}/${one}`)),
 )
 
-const WORD = '(?:[a-z][0-9a-z]*|[A-Z][0-9A-Z]*)'
-const KEBAB = new RegExp(`^${WORD}(?:-${WORD})*$`)
+const KEBAB = /^(?:[a-z][0-9a-z]*|[A-Z][0-9A-Z]*)(?:-(?:[0-9a-z]+|[0-9A-Z]+))*$/
 const INTERFACE = /^([a-z][a-z0-9-]*:[a-z][a-z0-9-]*\/[a-z][a-z0-9-]*)(?:@([0-9A-Za-z.+-]{1,64}))?$/
 
 /** An export of this name would make the instance a thenable that never settles (sandbox J5). */
@@ -48,7 +47,7 @@ function checkEntry(exports: readonly ExternName[]): void {
   const reason =
     entry === undefined
       ? `it has no export "${ENTRY}": it exports ${shown}`
-      : `its export "${ENTRY}" is a ${entry.sort}, not a function`
+      : `its export "${ENTRY}" is no function (its sort is "${entry.sort}")`
   throw refusal('wrong_world', `${reason}. Build it for the world ${TOOL_WORLD}`, entry?.offset)
 }
 

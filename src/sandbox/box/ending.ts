@@ -1,12 +1,13 @@
 import { END, errorText } from '../wire/box-frames.ts'
-import { Exit } from './stub-imports.ts'
+import { Exit, LimitReached } from './wasi/ending.ts'
 
 /** How `run` ended, ready to be sent. */
 export type Ending = { readonly kind: number; readonly text: Buffer }
 
 const MAX_CHARACTERS = 4096
 /** V8's words for a memory that it could not get. */
-const OUT_OF_MEMORY = /could not allocate memory|Out of memory|Array buffer allocation failed|Invalid array buffer length/i
+const OUT_OF_MEMORY =
+  /could not allocate memory|Out of memory|Array buffer allocation failed|Invalid array buffer length/i
 /** Files of the engine that V8 puts into some messages; nothing of a guest is a file. */
 const PATH = /(?:file:\/\/|\/)[\w./@-]*\/[\w.@-]+/g
 
@@ -44,6 +45,7 @@ const payloadOf = (error: unknown): unknown =>
 /** What was thrown out of `run`. */
 export function endingOf(error: unknown): Ending {
   if (error instanceof Exit) return { kind: END.EXIT, text: Buffer.of(error.success ? 1 : 0) }
+  if (error instanceof LimitReached) return { kind: END.FATAL, text: Buffer.from(errorText(error.code, error.message)) }
   const payload = payloadOf(error)
   if (isToolError(payload)) return { kind: END.ERROR, text: Buffer.from(errorText(payload.code, payload.message)) }
   return { kind: END.FATAL, text: describe(error) }

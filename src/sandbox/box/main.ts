@@ -5,7 +5,7 @@ import { unpackTexts } from '../wire/texts.ts'
 import { Component, type Tool } from './component.ts'
 import { describe, type Ending, endingOf } from './ending.ts'
 import { limitRequests, openGate, receive, send, shrinkInbox, takeOutputCounts } from './rpc.ts'
-import { beginInvocation, createImports, endInvocation } from './stub-imports.ts'
+import { beginInvocation, createImports, endInvocation } from './wasi/imports.ts'
 
 // Not configurable, so that it cannot be deleted; taken away before any guest code is there.
 const scope = globalThis as { gc?: (() => void) | undefined }

@@ -126,7 +126,7 @@ describe('a component that costs too much to transpile', () => {
   test.each([
     [
       'too much JavaScript',
-      tupleBomb(17),
+      tupleBomb(15),
       /becomes \d+ bytes of JavaScript; 8388608 bytes \(BRAIN_MAX_TRANSPILED_BYTES\)/,
     ],
     ['too much CPU time', resultBomb(18), /more than 5 seconds of CPU time/],

@@ -219,8 +219,9 @@ describe('names that become JavaScript', () => {
   test('gate() refuses names of more than 4096 bytes and names that are not UTF-8', () => {
     const long = section(1, module(section(7, list([join(text('a'.repeat(4097)), [0, 0])]))))
     expect(refused(tool(long)).fault).toBe('too_complex')
-    const broken = section(1, module(section(7, list([join([1, 0xff], [0, 0])]))))
-    expect(refused(tool(broken)).fault).toBe('malformed')
+    const broken = [1, 0xff]
+    expect(refused(tool(section(1, module(section(7, list([join(broken, [0, 0])])))))).fault).toBe('unsafe_name')
+    expect(refused(tool(imports(join([0], broken, [5, 0])))).fault).toBe('malformed')
   })
 })
 

@@ -32,7 +32,7 @@ import { FILE_OP, REQUEST } from '../../src/sandbox/wire/files.ts'
 /** The interfaces as a component of that world sees them. */
 export type Imports = {
   readonly 'wasi:cli/environment': typeof Environment
-  readonly 'wasi:cli/exit': typeof ExitInterface & { exitWithCode(code: number): void }
+  readonly 'wasi:cli/exit': typeof ExitInterface & { readonly exitWithCode: (code: number) => void }
   readonly 'wasi:cli/stdin': typeof Stdin
   readonly 'wasi:cli/stdout': typeof Stdout
   readonly 'wasi:cli/stderr': typeof Stderr
@@ -52,16 +52,16 @@ export type Imports = {
   readonly 'wasi:sockets/tcp-create-socket': typeof TcpCreate
   readonly 'wasi:sockets/udp-create-socket': typeof UdpCreate
   readonly 'brain:tool/host': {
-    emit(kind: string, payload: string): bigint
-    finish(outcome: string | undefined): bigint
-    model(request: string): string
-    telemetry(record: string): void
+    readonly emit: (kind: string, payload: string) => bigint
+    readonly finish: (outcome: string | undefined) => bigint
+    readonly model: (request: string) => string
+    readonly telemetry: (record: string) => void
   }
 }
 
 /** What jco does with a handle that the guest drops. */
 export const drop = (resource: object): void => {
-  if (Symbol.dispose in resource && typeof resource[Symbol.dispose] === 'function') resource[Symbol.dispose]()
+  ;(resource as Partial<Disposable>)[Symbol.dispose]?.()
 }
 
 /** What the guest gets when a function throws: jco's rule. An Error without a payload of its own is a trap. */

@@ -77,17 +77,19 @@ class Instances {
   }
 
   async next(): Promise<Tool> {
-    if (this.#deadBytes > this.#most) this.#collect()
+    if (this.#deadBytes > this.#most) await this.#collect()
     try {
       return await this.#component.instantiate()
     } catch (error) {
       if (this.#deadBytes === 0) throw error
-      this.#collect()
+      await this.#collect()
       return this.#component.instantiate()
     }
   }
 
-  #collect(): void {
+  async #collect(): Promise<void> {
+    // What a weak reference was asked for stays until the event loop turns, which it does nowhere else.
+    await new Promise<void>((resolve) => nextTurn(resolve))
     collect()
     this.#deadBytes = 0
   }
@@ -113,8 +115,6 @@ async function main(): Promise<void> {
     if (ending.kind === END.FATAL || ending.kind === END.EXIT) process.exit(0)
     tool = undefined
     instances.bury()
-    // The engine clears weak references and does its own foreground work only when the event loop turns.
-    await new Promise<void>((resolve) => nextTurn(resolve))
   }
 }
 

@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,7 +19,7 @@ import { newSessionId, type TenantId } from '../../src/kernel/ids.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite-journal.ts'
 import { StoreClient } from '../../src/journal/sqlite/store-client.ts'
 import { openForWriting } from '../../src/journal/sqlite/open-database.ts'
-import { migrate, STORE_FORMAT } from '../../src/journal/sqlite/store-format.ts'
+import { STORE_FORMAT } from '../../src/journal/sqlite/store-format.ts'
 import { StoreWriter } from '../../src/journal/sqlite/store-writer.ts'
 import type { WriterCalls } from '../../src/journal/sqlite/protocol.ts'
 import { event, everything } from '../contract/journal-contract.ts'
@@ -115,8 +125,7 @@ describe('openSqliteJournal()', () => {
       return directory
     }
     const run = (sql: string) => (path: string) => {
-      const database = new DatabaseSync(path)
-      migrate(database)
+      const database = openForWriting({ path, busyTimeoutMs: 0 })
       database.exec(sql)
       database.close()
     }
@@ -126,7 +135,12 @@ describe('openSqliteJournal()', () => {
       database.close()
     }
     const newer = prepare(run(`PRAGMA user_version = ${STORE_FORMAT + 1}`))
-    const attempt = (directory: string) => openSqliteJournal({ directory, limits: defaultLimits })
+    const attempt = async (directory: string) => {
+      const before = readFileSync(databaseIn(directory))
+      await openSqliteJournal({ directory, limits: defaultLimits }).finally(() => {
+        expect(readFileSync(databaseIn(directory)).equals(before)).toBe(true)
+      })
+    }
     await expect(attempt(newer)).rejects.toMatchObject({
       code: 'storage_unavailable',
       message: expect.stringContaining(`format ${STORE_FORMAT + 1} is newer than format ${STORE_FORMAT}`),
@@ -192,7 +206,6 @@ describe('openSqliteJournal()', () => {
 describe('StoreWriter', () => {
   function writerOn(path: string): { writer: StoreWriter; database: DatabaseSync } {
     const database = openForWriting({ path, busyTimeoutMs: 0 })
-    migrate(database)
     onTestFinished(() => database.close())
     return { writer: new StoreWriter(database), database }
   }
@@ -233,7 +246,6 @@ describe('StoreWriter', () => {
     const count = (database: DatabaseSync) =>
       database.prepare('SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM removed) AS n').get()?.['n']
     const before = openForWriting({ path, busyTimeoutMs: 0 })
-    migrate(before)
     const records = Array.from({ length: 1800 }, () => ({ type: 'note', data: '1', origin: null }))
     const request = { session: 'gone', at: 1, records, create: { tenant, labels: {} } }
     const writer = new StoreWriter(before)

@@ -169,7 +169,13 @@ export class Box {
         if (type === FROM_BOX.IDLE && last) return this.#onIdle()
         if (type === FROM_BOX.FAILED) return this.#onFailed(body)
         break
+      case 'warm':
+      case 'idle':
+      case 'dying':
+      case 'dead':
+        break
       default:
+        this.#state satisfies never
     }
     this.#violate(`frame ${type} while ${this.#state}`)
   }
@@ -247,7 +253,10 @@ export class Box {
       case END.ERROR:
         return { type: 'failed', ...readError(text) }
       case END.EXIT:
-        return trapped('tool_error', `The tool ended itself with ${text[0] === 1 ? 'success' : 'failure'} before it returned`)
+        return trapped(
+          'tool_error',
+          `The tool ended itself with ${text[0] === 1 ? 'success' : 'failure'} before it returned`,
+        )
       default: {
         const { code, message } = readError(text)
         if (code === 'memory_limit' || isOutOfMemory(this.#stderr.bytes)) return outOfMemory(this.#limits)

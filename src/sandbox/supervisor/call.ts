@@ -9,6 +9,8 @@ export type CallEnd =
   | { readonly type: 'returned'; readonly text: Buffer }
   | { readonly type: 'failed' | 'trapped'; readonly code: string; readonly message: string }
   | { readonly type: 'refused'; readonly code: 'overloaded' | 'environment_not_ready'; readonly message: string }
+  /** The artifact cannot be read: the server may make it again and call again. */
+  | { readonly type: 'unloadable'; readonly code: 'environment_not_ready'; readonly message: string }
   | { readonly type: 'stopped'; readonly reason: 'timeout' | 'cancelled' }
   | { readonly type: 'lost'; readonly message: string }
 
@@ -86,7 +88,10 @@ export class Call implements CallOrder {
   /** The limit that this call has used up, as the end that it brings. */
   exhausted(): CallEnd | undefined {
     if (this.hostCalls > this.#limits.hostCalls)
-      return trapped('host_call_limit', `The tool made more host calls than ${describeLimit('hostCalls', this.#limits)}`)
+      return trapped(
+        'host_call_limit',
+        `The tool made more host calls than ${describeLimit('hostCalls', this.#limits)}`,
+      )
     if (this.#files?.exhausted === true)
       return trapped('file_limit', `The tool used more than ${describeLimit('guestFileOps', this.#limits)} on files`)
     return undefined

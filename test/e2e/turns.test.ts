@@ -73,7 +73,11 @@ describe('a turn with real components', () => {
     const script = [{ tool_calls: [{ name: 'outcomes', input: { steps } }] }, { text: 'waiting' }, { text: 'thanks' }]
     const session = await server.session([{ name: 'outcomes', id: outcomes }], { script })
     await session.send('go')
-    await expect.poll(async () => JSON.stringify(await session.records()), { timeout: 5000 }).toContain('thanks')
+    const said = async (): Promise<string[]> =>
+      (await session.records())
+        .filter((record) => record.event_type === 'output_emitted')
+        .map((record) => JSON.stringify(record.data))
+    await expect.poll(said, { timeout: 5000 }).toHaveLength(2)
     await expect.poll(async () => (await server.get(session.path)).body.status).toBe('idle')
     const turns = (await session.records()).filter((record) => record.event_type === 'turn_started')
     expect(turns.map((turn) => turn.data)).toEqual([{ input: { message: 'go' } }, { trigger: 'events' }])

@@ -4,8 +4,9 @@ import { DONE_HEAD, END, FAULT, FROM_BOX, type LoadHead } from '../wire/box-fram
 import { unpackTexts } from '../wire/texts.ts'
 import { Component, type Tool } from './component.ts'
 import { describe, type Ending, endingOf } from './ending.ts'
+import { settleEngine } from './engine-defaults.ts'
 import { limitRequests, openGate, receive, send, shrinkInbox, takeOutputCounts } from './rpc.ts'
-import { beginInvocation, createImports, endInvocation } from './stub-imports.ts'
+import { beginInvocation, createImports, endInvocation } from './wasi/imports.ts'
 
 // Not configurable, so that it cannot be deleted; taken away before any guest code is there.
 const scope = globalThis as { gc?: (() => void) | undefined }
@@ -77,23 +78,26 @@ class Instances {
   }
 
   async next(): Promise<Tool> {
-    if (this.#deadBytes > this.#most) this.#collect()
+    if (this.#deadBytes > this.#most) await this.#collect()
     try {
       return await this.#component.instantiate()
     } catch (error) {
       if (this.#deadBytes === 0) throw error
-      this.#collect()
+      await this.#collect()
       return this.#component.instantiate()
     }
   }
 
-  #collect(): void {
+  async #collect(): Promise<void> {
+    // What a weak reference was asked for stays until the event loop turns, which it does nowhere else.
+    await new Promise<void>((resolve) => nextTurn(resolve))
     collect()
     this.#deadBytes = 0
   }
 }
 
 async function main(): Promise<void> {
+  settleEngine()
   send(FROM_BOX.READY)
   const { component, head } = load()
   const instances = new Instances(component, head.limits.linearMemoryBytes)
@@ -113,8 +117,6 @@ async function main(): Promise<void> {
     if (ending.kind === END.FATAL || ending.kind === END.EXIT) process.exit(0)
     tool = undefined
     instances.bury()
-    // The engine clears weak references and does its own foreground work only when the event loop turns.
-    await new Promise<void>((resolve) => nextTurn(resolve))
   }
 }
 

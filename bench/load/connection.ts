@@ -28,7 +28,7 @@ export class Connection {
     this.#request = Buffer.from(`${head}${body}`)
     this.#keyAt = head.indexOf(key) + key.length - KEY_DIGITS
     this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    this.#socket.on('data', (chunk) => this.#onData(chunk))
+    this.#socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     this.#socket.on('error', (error) => this.#onFault(error.message))
     this.#socket.on('close', () => this.#onFault('the connection was closed'))
   }
@@ -48,14 +48,14 @@ export class Connection {
     this.#received = data
     const headEnd = data.indexOf(HEAD_END)
     if (headEnd < 0) return
-    const head = data.latin1Slice(0, headEnd)
+    const head = data.toString('latin1', 0, headEnd)
     const status = Number(head.slice(9, 12))
     const size = status === 204 ? 0 : Number(LENGTH.exec(head)?.[1] ?? Number.NaN)
     if (Number.isNaN(size)) return this.#onFault(`an answer without content-length: ${head.slice(0, 200)}`)
     const bodyAt = headEnd + HEAD_END.length
     if (data.length < bodyAt + size) return
     this.#received = Buffer.alloc(0)
-    const body = data.utf8Slice(bodyAt)
+    const body = data.toString('utf8', bodyAt)
     const missing = this.#lane.contains.find((part) => !body.includes(part))
     if (status !== this.#lane.status) this.#onFault(`status ${status}: ${body.slice(0, 500)}`)
     else if (missing !== undefined) this.#onFault(`an answer without ${missing}: ${body.slice(0, 500)}`)
@@ -68,6 +68,10 @@ function printRequest(port: number, lane: Lane): { head: string; body: string; k
   const key = `${randomBytes(8).toString('hex')}-${'0'.repeat(KEY_DIGITS)}`
   const lines = [`${lane.method} ${lane.path} HTTP/1.1`, `host: 127.0.0.1:${port}`, 'connection: keep-alive']
   if (lane.method === 'POST')
-    lines.push('content-type: application/json', `content-length: ${Buffer.byteLength(body)}`, `idempotency-key: ${key}`)
+    lines.push(
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+      `idempotency-key: ${key}`,
+    )
   return { head: `${lines.join('\r\n')}\r\n\r\n`, body, key }
 }

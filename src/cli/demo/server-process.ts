@@ -47,7 +47,7 @@ export async function startServer(start: ServerStart): Promise<ServerProcess> {
   const url = await Promise.race([
     listening(child),
     ended.then((how) => failed(how, start.logFile)),
-    aborted(start.signal ?? AbortSignal.timeout(START_MS)),
+    aborted(start.signal),
   ]).catch(async (error: unknown) => {
     child.kill('SIGKILL')
     await ended
@@ -107,7 +107,9 @@ function failed(how: string, logFile: string): never {
   throw new Error(`Cannot start the server: it ended with ${how}${words === '' ? '' : `\n${words}`}`)
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
+function aborted(given: AbortSignal | undefined): Promise<never> {
+  const late = AbortSignal.timeout(START_MS)
+  const signal = given === undefined ? late : AbortSignal.any([given, late])
   return new Promise((_resolve, reject) => {
     const abort = (): void => reject(signal.reason as Error)
     if (signal.aborted) abort()

@@ -11,7 +11,7 @@ set -euo pipefail
 
 rust_version=1.85.1
 component_ld_version=0.5.21
-recipe="1 rust $rust_version lld 19 wasm-component-ld $component_ld_version"
+recipe="2 rust $rust_version lld 19 wasm-component-ld $component_ld_version"
 
 fail() {
   echo "Cannot set up the Rust toolchain: $1" >&2
@@ -26,7 +26,7 @@ if [ -f "$dir/complete" ] && [ "$(cat "$dir/complete")" = "$recipe" ]; then
 fi
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-command -v cargo >/dev/null || fail "there is no cargo on the PATH; install Rust first (rustup.rs, or the package cargo)"
+command -v cargo >/dev/null || fail "there is no cargo on the PATH; install Rust first, with rustup or as the package cargo"
 command -v apt-get >/dev/null && [ -r "$keyring" ] ||
   fail "it comes as Debian packages and this is no Debian system; build with 'rustup target add wasm32-wasip2' instead"
 
@@ -81,15 +81,11 @@ start wasm-ld usr/lib/llvm-19/bin/lld
 "$dir/bin/rustc" -V | grep -q "^rustc $rust_version " ||
   fail "the mirror's compiler is $("$dir/bin/rustc" -V), not $rust_version"
 
-# The machine's Rust may bring this very linker along.
-bundled=$(rustc --print sysroot 2>/dev/null)/lib/rustlib/$(rustc -vV 2>/dev/null | sed -n 's/^host: //p')/bin/wasm-component-ld
-if [ -x "$bundled" ] && [ "$("$bundled" --version)" = "wasm-component-ld $component_ld_version" ]; then
-  cp "$bundled" "$dir/bin/"
-else
-  echo "Building wasm-component-ld $component_ld_version (about a minute)"
-  cargo install --quiet wasm-component-ld --version "$component_ld_version" --locked --root "$work/cargo"
-  mv "$work/cargo/bin/wasm-component-ld" "$dir/bin/"
-fi
+# The linker of the same version that comes with Rust will not do: it carries another build of the WASI adapter. Without
+# optimisation it is made in half the time and links the same.
+echo "Building wasm-component-ld $component_ld_version (about a minute)"
+cargo install --quiet --debug --locked --version "$component_ld_version" --root "$work/cargo" wasm-component-ld
+mv "$work/cargo/bin/wasm-component-ld" "$dir/bin/"
 
 echo "$recipe" >"$dir/complete"
 echo "Rust toolchain is ready: $dir"

@@ -3,7 +3,7 @@
 #
 # Puts the compiler and linkers that made the committed components into DIR, so that a build gives the same bytes on
 # every machine: Rust 1.85.1 with its wasm32 standard libraries and LLD 19 from Debian 13, wasm-component-ld 0.5.21 from
-# crates.io. Nothing is installed, and no root is needed: the packages are unpacked and started by their own loader.
+# source. Nothing is installed, and no root is needed: the packages are unpacked and started by their own loader.
 # About 200 MB are downloaded from the package mirror that this machine already uses; DIR then holds about 800 MB.
 #
 # Nobody needs this to build a tool: `rustup target add wasm32-wasip2` is enough (README.md).

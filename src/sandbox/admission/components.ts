@@ -1,0 +1,243 @@
+import { join } from 'node:path'
+import type { Clock } from '../../kernel/clock.ts'
+import { BrainError, messageOf } from '../../kernel/errors.ts'
+import type { ComponentId } from '../../kernel/ids.ts'
+import { describeLimit, type Limits } from '../../contract/limits.ts'
+import type { SchemaChecker } from '../../contract/schema-checker.ts'
+import type { Component, Components, SandboxLevel } from '../sandbox.ts'
+import { componentFile, readOwnFile, sha256 } from './artifact.ts'
+import { ArtifactCache } from './artifact-cache.ts'
+import { checkScript } from './check-script.ts'
+import { ComponentFiles, UPLOAD } from './component-files.ts'
+import { onStorage } from './durable-files.ts'
+import { type Gated, gate } from './gate.ts'
+import { KeyedQueue } from './keyed-queue.ts'
+import { Limiter } from './limiter.ts'
+import { readMetadata } from './metadata.ts'
+import { SingleFlight } from './single-flight.ts'
+import { type SpawnTranspiler, transpile } from './transpile.ts'
+import type { TranspilerProgram } from './transpiler/program.ts'
+import { receiveUpload, type Upload } from './upload.ts'
+
+/** Admissions that wait for one of BRAIN_MAX_ADMISSIONS places (contract A13). */
+const MAX_WAITING = 16
+/** Uploads that are received or admitted at the same time; each holds a file of at most BRAIN_MAX_PACKAGE_BYTES. */
+const MAX_UPLOADS = 64
+/** How often a grant starts again because another tenant removed the component meanwhile. */
+const MAX_ROUNDS = 8
+
+export type ComponentsSettings = {
+  /** The data directory; `components/` and `artifacts/` beneath it are ours. */
+  readonly directory: string
+  readonly limits: Limits
+  readonly schemas: SchemaChecker
+  readonly level: SandboxLevel
+  readonly transpiler: TranspilerProgram
+  /** Starts the transpiler in a box of the level. */
+  readonly spawn: SpawnTranspiler
+  readonly clock: Clock
+}
+
+/** The `Components` port, and what the binding needs to run them. */
+export interface ComponentStore extends Components {
+  /**
+   * Makes sure that `readArtifact` finds the artifact of a component. Costs nothing when this process made or checked it.
+   *
+   * @throws BrainError `environment_not_ready` when it is not there and cannot be made; `overloaded`.
+   */
+  ensureArtifact(id: ComponentId): Promise<void>
+  /** Says that `readArtifact` failed: the next {@link ensureArtifact} checks every byte and makes it again. */
+  distrustArtifact(id: ComponentId): void
+}
+
+/**
+ * Opens the components of a data directory and removes what a killed process left unfinished there.
+ *
+ * @throws BrainError `storage_unavailable` when the directory cannot be used.
+ */
+export async function openComponents(settings: ComponentsSettings): Promise<ComponentStore> {
+  return await onStorage('open the components', async () => {
+    const files = await ComponentFiles.open(settings.directory)
+    const artifacts = await ArtifactCache.open(settings.directory, files.ids, settings.clock)
+    return new StoredComponents(settings, files, artifacts)
+  })
+}
+
+class StoredComponents implements ComponentStore {
+  readonly #settings: ComponentsSettings
+  readonly #files: ComponentFiles
+  readonly #artifacts: ArtifactCache
+  readonly #places: Limiter
+  readonly #admissions = new SingleFlight<Component>()
+  readonly #rebuilds = new SingleFlight<void>()
+  /** Changes to the files of one component. */
+  readonly #changes = new KeyedQueue()
+  readonly #closing = new AbortController()
+  #uploads = 0
+
+  constructor(settings: ComponentsSettings, files: ComponentFiles, artifacts: ArtifactCache) {
+    this.#settings = settings
+    this.#files = files
+    this.#artifacts = artifacts
+    this.#places = new Limiter(settings.limits.admissions, MAX_WAITING)
+  }
+
+  async admit(tenant: string, upload: AsyncIterable<Uint8Array>): Promise<Component> {
+    this.#checkLevel()
+    if (this.#closing.signal.aborted || this.#uploads >= MAX_UPLOADS) throw tooBusy()
+    this.#uploads++
+    try {
+      return await this.#admit(tenant, upload)
+    } finally {
+      this.#uploads--
+    }
+  }
+
+  #checkLevel(): void {
+    const { level } = this.#settings
+    if (level.name !== 'none' || level.unsafe) return
+    const why = level.remarks.join('; ')
+    throw new BrainError(
+      'sandbox_unavailable',
+      `Cannot admit components: this machine offers no sandbox${why === '' ? '' : ` (${why})`}. ` +
+        'Run "brain doctor", or set BRAIN_ENV_UNSAFE=1 to run components unprotected',
+    )
+  }
+
+  async #admit(tenant: string, chunks: AsyncIterable<Uint8Array>): Promise<Component> {
+    const staged = await onStorage('store the upload', () => this.#files.stage())
+    try {
+      const upload = await receiveUpload(chunks, staged, this.#settings.limits)
+      for (let round = 0; round < MAX_ROUNDS; round++) {
+        const component = await this.#admissions.run(upload.id, () => this.#prepare(staged, upload, tenant))
+        if (await this.#change(upload.id, () => this.#files.grant(tenant, upload.id))) return component
+      }
+      throw tooBusy()
+    } finally {
+      await onStorage('remove an upload', () => this.#files.discard(staged))
+    }
+  }
+
+  #change<T>(id: ComponentId, work: () => Promise<T>): Promise<T> {
+    return onStorage('store the component', () => this.#changes.run(id, work))
+  }
+
+  async #prepare(staged: string, upload: Upload, tenant: string): Promise<Component> {
+    const known = await this.#files.readIntact(upload.id)
+    if (known !== undefined) return known
+    return await this.#places.run(async () => {
+      const bytes = await onStorage('read the upload', () =>
+        readOwnFile(join(staged, UPLOAD), this.#settings.limits.packageBytes),
+      )
+      const gated = gate(bytes, this.#settings.limits)
+      const { metadata } = gated
+      const said = metadata === undefined ? {} : { metadata: await readMetadata(metadata, this.#settings.schemas) }
+      const component: Component = {
+        id: upload.id,
+        bytes: upload.bytes,
+        imports: gated.imports,
+        admittedAtMs: this.#settings.clock.now(),
+        ...said,
+      }
+      this.#checkRoom(upload.bytes)
+      await this.#keep(staged, component, { bytes, gated, tenant })
+      return component
+    }, tooBusy)
+  }
+
+  /** The artifact first: whoever sees the component can run it at once. */
+  async #keep(staged: string, component: Component, made: { bytes: Buffer; gated: Gated; tenant: string }) {
+    const { id } = component
+    try {
+      await this.#makeArtifact(id, made.bytes, made.gated)
+      await this.#change(id, () => this.#files.install(staged, component, made.tenant))
+    } catch (error) {
+      await this.#artifacts.remove(id).catch(() => {}) // the first error is the one to tell
+      throw error
+    }
+  }
+
+  /** Uploads are never evicted: when they alone fill the allowance, nothing more is taken. */
+  #checkRoom(bytes: number): void {
+    const { limits } = this.#settings
+    if (this.#files.totalBytes + bytes <= limits.componentsBytes) return
+    throw new BrainError(
+      'storage_unavailable',
+      `Cannot store the component: all components would take more than ${describeLimit('componentsBytes', limits)}. ` +
+        'Delete some that are not used',
+    )
+  }
+
+  async #makeArtifact(id: ComponentId, bytes: Buffer, gated: Gated): Promise<void> {
+    const made = await transpile(bytes, gated.modules, { ...this.#settings, signal: this.#closing.signal })
+    checkScript(made.js)
+    await this.#change(id, () => this.#artifacts.write(id, made, bytes))
+    await this.#evict()
+  }
+
+  /** Makes artifacts fit beside the uploads again; the ones in use stay whatever they take. */
+  async #evict(): Promise<void> {
+    const { componentsBytes } = this.#settings.limits
+    while (this.#artifacts.totalBytes + this.#files.totalBytes > componentsBytes) {
+      const id = this.#artifacts.leastRecentlyUsed()
+      if (id === undefined) return
+      await this.#change(id, () => this.#artifacts.evict(id))
+    }
+  }
+
+  async get(tenant: string, id: ComponentId): Promise<Component | undefined> {
+    return this.#files.has(tenant, id) ? await this.#files.read(id) : undefined
+  }
+
+  async list(tenant: string): Promise<readonly Component[]> {
+    const components: Component[] = []
+    for (const id of this.#files.list(tenant)) {
+      // One damaged record must not hide the others; `get` tells what is wrong with it.
+      const component = await this.get(tenant, id).catch(() => undefined)
+      if (component !== undefined) components.push(component)
+    }
+    return components
+  }
+
+  async remove(tenant: string, id: ComponentId): Promise<boolean> {
+    return await this.#change(id, async () => {
+      if (!this.#files.has(tenant, id)) return false
+      const isLeft = await this.#files.release(tenant, id)
+      if (!isLeft) await this.#artifacts.remove(id)
+      return true
+    })
+  }
+
+  async ensureArtifact(id: ComponentId): Promise<void> {
+    if (!this.#artifacts.isTrusted(id)) await this.#rebuilds.run(id, () => this.#restore(id))
+    await this.#artifacts.touch(id)
+  }
+
+  distrustArtifact(id: ComponentId): void {
+    this.#artifacts.distrust(id)
+  }
+
+  async #restore(id: ComponentId): Promise<void> {
+    if (await this.#artifacts.verify(id)) return
+    try {
+      this.#checkLevel()
+      await this.#places.run(async () => {
+        const { limits, directory } = this.#settings
+        const bytes = await readOwnFile(componentFile(directory, id), limits.componentsBytes)
+        if (sha256(bytes) !== id) throw new Error('its stored bytes are damaged; upload it again')
+        await this.#makeArtifact(id, bytes, gate(bytes, limits))
+      }, tooBusy)
+    } catch (cause) {
+      if (cause instanceof BrainError && cause.code === 'overloaded') throw cause
+      throw new BrainError('environment_not_ready', `Cannot load component "${id}": ${messageOf(cause)}`, { cause })
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort()
+    await Promise.all([this.#admissions.idle(), this.#rebuilds.idle()])
+  }
+}
+
+const tooBusy = (): BrainError =>
+  new BrainError('overloaded', 'Cannot admit the component: too many uploads are being admitted. Try again later')

@@ -1,0 +1,83 @@
+// Runs in a box, once: turns the upload into JavaScript and core modules with jco's raw generator, and checks that this
+// Node can compile them. It compiles, it never runs what it made.
+import { writeSync } from 'node:fs'
+import { Script } from 'node:vm'
+import type { GenerateOptions, Transpiled } from '@bytecodealliance/jco-transpile/component'
+import { frame, type Part } from '../../wire/frames.ts'
+import { checkCore, order, upload } from './inbox.ts'
+import { FROM_TRANSPILER, TRANSPILE_FAULT } from './protocol.ts'
+
+const CHANNEL = 3
+const MAX_TEXT = 2000
+
+/** jco's entry, which the bundler hands over: its package's own entry would start a worker. */
+export type Generator = {
+  readonly ready: Promise<void>
+  readonly generate: (component: Uint8Array, options: GenerateOptions) => Transpiled
+}
+
+const OPTIONS: GenerateOptions = {
+  name: 'tool',
+  instantiation: { tag: 'async' },
+  noTypescript: true,
+  noNodejsCompat: true,
+  base64Cutoff: 0,
+}
+
+function send(type: number, ...parts: readonly Part[]): void {
+  const bytes = frame(type, ...parts)
+  for (let at = 0; at < bytes.length;) at += writeSync(CHANNEL, bytes, at)
+}
+
+const u32 = (value: number): Buffer => {
+  const bytes = Buffer.allocUnsafe(4)
+  bytes.writeUInt32LE(value)
+  return bytes
+}
+
+function fail(fault: number, text: string): never {
+  send(FROM_TRANSPILER.FAILED, Buffer.from([fault]), text.slice(0, MAX_TEXT))
+  process.exit(0)
+}
+
+const textOf = (error: unknown): string => {
+  if (typeof error === 'object' && error !== null && 'payload' in error) return String(error.payload)
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** The first failure of a step, sent as `fault`. */
+function attempt<T>(fault: number, step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    return fail(fault, textOf(error))
+  }
+}
+
+function sendScript(bytes: Uint8Array): void {
+  if (bytes.length > order.maxScriptBytes) fail(TRANSPILE_FAULT.LARGE, String(bytes.length))
+  const text = Buffer.from(bytes).toString('utf8')
+  const script = text.replace(/^export (?=function|const)/gm, '').replaceAll('import.meta.url', '""')
+  attempt(TRANSPILE_FAULT.SCRIPT, () => new Script(script, { filename: 'tool.js' }))
+  send(FROM_TRANSPILER.SCRIPT, bytes)
+}
+
+function sendCore(name: string, bytes: Uint8Array): void {
+  attempt(TRANSPILE_FAULT.CORE, () => checkCore(bytes))
+  const isSame = ({ offset, size }: { offset: number; size: number }) =>
+    size === bytes.length && upload.compare(bytes, 0, size, offset, offset + size) === 0
+  const index = order.modules.findIndex(isSame)
+  if (index >= 0) send(FROM_TRANSPILER.SLICE, u32(index), name)
+  else send(FROM_TRANSPILER.CORE, u32(Buffer.byteLength(name)), name, bytes)
+}
+
+/** Serves the one order of this process. */
+export async function serve({ ready, generate }: Generator): Promise<void> {
+  await ready
+  send(FROM_TRANSPILER.READY)
+  const { files } = attempt(TRANSPILE_FAULT.GENERATOR, () => generate(upload, OPTIONS))
+  for (const [name, bytes] of files) if (name.endsWith('.js')) sendScript(bytes)
+  for (const [name, bytes] of files) if (name.endsWith('.wasm')) sendCore(name, bytes)
+  send(FROM_TRANSPILER.DONE)
+  process.exit(0)
+}

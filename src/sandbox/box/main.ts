@@ -1,0 +1,118 @@
+// Runs in a box: receives one component, then runs invocations, each in a fresh instance that was made beforehand.
+// Everything here shares a process with hostile code: it keeps honest tools right, it protects nobody.
+import { DONE_HEAD, END, FAULT, FROM_BOX, type LoadHead } from '../wire/box-frames.ts'
+import { unpackTexts } from '../wire/texts.ts'
+import { Component, type Tool } from './component.ts'
+import { describe, type Ending, endingOf } from './ending.ts'
+import { limitRequests, openGate, receive, send, shrinkInbox, takeOutputCounts } from './rpc.ts'
+import { beginInvocation, createImports, endInvocation } from './stub-imports.ts'
+
+// Not configurable, so that it cannot be deleted; taken away before any guest code is there.
+const scope = globalThis as { gc?: (() => void) | undefined }
+const collect = scope.gc ?? (() => {})
+scope.gc = undefined
+
+/** Dead instances may hold this share of the memory budget before they are collected: a collection takes 4 to 6 ms. */
+const DEAD_SHARE = 4
+
+function fail(fault: number, error: unknown): never {
+  send(FROM_BOX.FAILED, [Uint8Array.of(fault), describe(error)])
+  process.exit(1)
+}
+
+function load(): { readonly component: Component; readonly head: LoadHead } {
+  const { body } = receive()
+  const start = 4 + body.readUInt32LE(0)
+  const head = JSON.parse(body.toString('utf8', 4, start)) as LoadHead
+  limitRequests(head.limits.frameBytes)
+  try {
+    const component = new Component(head, body.subarray(start), createImports(head.limits))
+    shrinkInbox()
+    return { component, head }
+  } catch (error) {
+    return fail(FAULT.CANNOT_COMPILE, error)
+  }
+}
+
+function run(tool: Tool, body: Buffer): Ending {
+  const [deadline = '0', configuration = '', input = '', ...mounts] = unpackTexts(body)
+  beginInvocation({ mounts: mounts.map((path) => path ?? '') })
+  openGate(true)
+  try {
+    const text = tool.run({ inputJson: input, configurationJson: configuration, deadlineAtMs: BigInt(deadline) })
+    return { kind: END.VALUE, text: Buffer.from(String(text)) }
+  } catch (error) {
+    return endingOf(error)
+  } finally {
+    openGate(false)
+    endInvocation()
+  }
+}
+
+function report(ending: Ending, runMs: number): void {
+  const head = Buffer.allocUnsafe(DONE_HEAD)
+  const [stdout, stderr] = takeOutputCounts()
+  head[0] = ending.kind
+  head.writeDoubleLE(runMs, 1)
+  head.writeUInt32LE(stdout, 9)
+  head.writeUInt32LE(stderr, 13)
+  send(FROM_BOX.DONE, [head, ending.text])
+}
+
+/** Makes the instance of the next invocation, collecting the dead ones only when they hold much or are in the way. */
+class Instances {
+  readonly #component: Component
+  readonly #most: number
+  #deadBytes = 0
+
+  constructor(component: Component, budget: number) {
+    this.#component = component
+    this.#most = budget / DEAD_SHARE
+  }
+
+  /** The latest instance is not used any more. */
+  bury(): void {
+    this.#deadBytes += this.#component.memoryBytes
+  }
+
+  async next(): Promise<Tool> {
+    if (this.#deadBytes > this.#most) this.#collect()
+    try {
+      return await this.#component.instantiate()
+    } catch (error) {
+      if (this.#deadBytes === 0) throw error
+      this.#collect()
+      return this.#component.instantiate()
+    }
+  }
+
+  #collect(): void {
+    collect()
+    this.#deadBytes = 0
+  }
+}
+
+async function main(): Promise<void> {
+  send(FROM_BOX.READY)
+  const { component, head } = load()
+  const instances = new Instances(component, head.limits.linearMemoryBytes)
+  for (;;) {
+    let tool: Tool | undefined
+    try {
+      tool = await instances.next()
+    } catch (error) {
+      fail(FAULT.CANNOT_START, error)
+    }
+    send(FROM_BOX.IDLE)
+    const { body } = receive()
+    const started = performance.now()
+    const ending = run(tool, body)
+    report(ending, performance.now() - started)
+    // After a trap this instance is in no defined state: nothing of it is entered again.
+    if (ending.kind === END.FATAL || ending.kind === END.EXIT) process.exit(0)
+    tool = undefined
+    instances.bury()
+  }
+}
+
+void main()

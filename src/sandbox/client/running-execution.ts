@@ -1,0 +1,119 @@
+import { BrainError, messageOf } from '../../kernel/errors.ts'
+import type { Execution, HostServices, InvocationEnd, InvocationFacts } from '../sandbox.ts'
+import { errorText, HOST_METHODS, readError, REPLY_ERROR, REPLY_OK } from '../wire/box-frames.ts'
+import { frame } from '../wire/frames.ts'
+import { ENDS, STOP_REASONS, TO_SUPERVISOR, u32, unpackDone } from '../wire/server-frames.ts'
+import { unpackTexts } from '../wire/texts.ts'
+import type { SandboxLogger } from './logger.ts'
+
+type Ended = Awaited<Execution['ended']>
+
+export type ExecutionLink = {
+  readonly id: number
+  readonly services: HostServices
+  readonly send: (bytes: Buffer) => boolean
+  readonly logger: SandboxLogger
+}
+
+export const noFacts: InvocationFacts = { stdout: '', stderr: '', runMs: 0, cpuMs: 0, fileOps: 0, hostCalls: 0 }
+
+const OK = Buffer.of(REPLY_OK)
+const ERROR = Buffer.of(REPLY_ERROR)
+const ARITY: Readonly<Record<(typeof HOST_METHODS)[number], number>> = {
+  emit: 2,
+  emitResult: 1,
+  returned: 1,
+  finish: 1,
+  model: 1,
+  environments: 1,
+  telemetry: 1,
+}
+
+/** One invocation as the server sees it, from its frame to its one end. */
+export class RunningExecution implements Execution {
+  readonly ended: Promise<Ended>
+  readonly #link: ExecutionLink
+  readonly #settle: (ended: Ended) => void
+  #over = false
+
+  constructor(link: ExecutionLink) {
+    this.#link = link
+    const { promise, resolve } = Promise.withResolvers<Ended>()
+    this.ended = promise
+    this.#settle = resolve
+  }
+
+  stop(reason: 'timeout' | 'cancelled'): void {
+    if (!this.#over) this.#link.send(frame(TO_SUPERVISOR.STOP, u32(this.#link.id), Buffer.of(STOP_REASONS.indexOf(reason))))
+  }
+
+  /** Ends it; the first end counts. */
+  finish(end: InvocationEnd, facts: InvocationFacts = noFacts): void {
+    if (this.#over) return
+    this.#over = true
+    this.#settle({ end, facts })
+  }
+
+  /** The end as the supervisor reports it. */
+  finishWith(body: Buffer): InvocationEnd {
+    const { texts, end, ...figures } = unpackDone(body)
+    const [first, second, stdout, stderr] = texts
+    const read = readEnd(ENDS[end] ?? 'lost', first, second)
+    this.finish(read, {
+      runMs: figures.runMs,
+      cpuMs: figures.cpuMs,
+      fileOps: figures.fileOps,
+      hostCalls: figures.hostCalls,
+      stdout: stdout?.toString('utf8') ?? '',
+      stderr: stderr?.toString('utf8') ?? '',
+    })
+    return read
+  }
+
+  /** A host call of the guest. @param body valid until this returns */
+  onHostCall(body: Buffer): void {
+    const method = HOST_METHODS[body[4] ?? 0]
+    const texts = readTexts(body)
+    if (method === undefined || texts === undefined || texts.length !== ARITY[method])
+      return this.#answer(ERROR, errorText('invalid_request', 'Cannot read the host call: it has another shape'))
+    this.#link.services.call(method, texts).then(
+      (answer) => this.#answer(OK, answer),
+      (error: unknown) => this.#refuse(method, error),
+    )
+  }
+
+  #refuse(method: string, error: unknown): void {
+    if (error instanceof BrainError) return this.#answer(ERROR, errorText(error.code, error.message))
+    this.#link.logger.warn({ method, error: messageOf(error) }, 'A host call failed by a defect of the server')
+    this.#answer(ERROR, errorText('internal', `Cannot answer ${method}: the host failed`))
+  }
+
+  #answer(kind: Buffer, text: string): void {
+    if (!this.#over) this.#link.send(frame(TO_SUPERVISOR.HOST_REPLY, u32(this.#link.id), kind, text))
+  }
+}
+
+function readTexts(body: Buffer): (string | undefined)[] | undefined {
+  try {
+    return unpackTexts(body, 5)
+  } catch {
+    return undefined
+  }
+}
+
+function readEnd(type: (typeof ENDS)[number], first: Buffer | undefined, second: Buffer | undefined): InvocationEnd {
+  const text = first?.toString('utf8') ?? ''
+  const message = second?.toString('utf8') ?? ''
+  switch (type) {
+    case 'returned':
+      return { type, text }
+    case 'stopped':
+      return { type, reason: text === 'cancelled' ? text : 'timeout' }
+    case 'lost':
+      return { type, message: text }
+    case 'refused':
+      return { type, code: text === 'overloaded' ? text : 'environment_not_ready', message }
+    default:
+      return { type, ...(type === 'failed' ? readError(Buffer.from(errorText(text, message))) : { code: text, message }) }
+  }
+}

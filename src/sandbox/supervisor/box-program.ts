@@ -1,0 +1,33 @@
+import type { BoxedProgram } from '../launch/spawn-boxed.ts'
+import type { Setup } from '../wire/server-frames.ts'
+
+const MIB = 1024 * 1024
+const PAGE_BYTES = 64 * 1024
+/** Private data of a Node that runs nothing, V8's code range of 512 MiB included. */
+const ENGINE_BYTES = 564 * MIB
+const HEAP_MIB = 128
+/** Compiled code, messages, the C heap. */
+const WORK_BYTES = 128 * MIB
+/** The kernel's limit is for a box that the supervisor cannot stop any more. */
+const CPU_BACKSTOP = 4
+
+/** How every box of this setup is started. */
+export function boxProgram(setup: Setup, scripts: { readonly launcher: Buffer; readonly program: Buffer }): BoxedProgram {
+  const { linearMemoryBytes, guestCpuSecs } = setup.limits
+  return {
+    ...scripts,
+    level: setup.level,
+    nodeFlags: [
+      '--expose-gc',
+      `--wasm-max-mem-pages=${Math.max(1, Math.floor(linearMemoryBytes / PAGE_BYTES))}`,
+      '--wasm-max-table-size=65536',
+      `--max-old-space-size=${HEAP_MIB}`,
+      '--stack-size=984',
+    ],
+    limits: {
+      // Instances that are dead but not yet collected hold up to a quarter of the budget (box/instances.ts).
+      dataBytes: ENGINE_BYTES + HEAP_MIB * MIB + WORK_BYTES + Math.ceil(linearMemoryBytes * 1.25),
+      cpuSecs: guestCpuSecs * CPU_BACKSTOP,
+    },
+  }
+}

@@ -1,0 +1,86 @@
+// The supervisor process: between the server and the boxes, with neither journal nor credentials. Runs as a script
+// (bundle.ts); its one argument is the server's process id; fd 3 is its channel to it.
+import type { Limits } from '../../contract/limits.ts'
+import { BrainError } from '../../kernel/errors.ts'
+import { canCallSystem, must, sys } from '../native.ts'
+import { spawnBoxed } from '../launch/spawn-boxed.ts'
+import { Channel } from '../wire/channel.ts'
+import { frame, FrameReader, TRUSTED_FRAME_BYTES } from '../wire/frames.ts'
+import { FROM_SUPERVISOR, type Setup, TO_SUPERVISOR } from '../wire/server-frames.ts'
+import { unpackBytes } from '../wire/texts.ts'
+import { ArtifactCache } from './artifact-cache.ts'
+import { Box } from './box.ts'
+import { boxProgram } from './box-program.ts'
+import type { OpenFiles } from './call.ts'
+import { FileService } from './file-service.ts'
+import { FileBroker } from './files/broker.ts'
+import { WorkspaceStore } from './files/workspace-files.ts'
+import { Workspaces } from './files/workspaces.ts'
+import { Supervisor } from './supervisor.ts'
+
+const PR_SET_PDEATHSIG = 1
+const SIGKILL = 9
+const SERVER_CHANNEL = 3
+const EXIT_ORPHAN = 98
+const ARTIFACT_BYTES = 64 * 1024 * 1024
+
+/** The server's death is ours, and ours is that of the boxes. */
+function followServer(server: number): void {
+  if (process.platform !== 'linux') return
+  must('prctl', PR_SET_PDEATHSIG, SIGKILL)
+  if (sys('getppid') !== server) process.exit(EXIT_ORPHAN)
+}
+
+type Parts = { readonly supervisor: Supervisor; readonly files: FileService | undefined }
+
+/** Where the kernel cannot be asked directly (level none on other systems) there are no files. */
+function openWorkspaces({ dataDirectory, limits }: Setup): Workspaces | undefined {
+  return canCallSystem() ? new Workspaces(dataDirectory, limits) : undefined
+}
+
+function openFiles(workspaces: Workspaces | undefined, limits: Limits): OpenFiles {
+  const bounds = {
+    openFiles: limits.guestOpenFiles,
+    fileOps: limits.guestFileOps,
+    readBytes: limits.guestReadBytes,
+  }
+  return (mounts, secrets) => {
+    if (workspaces === undefined) throw new BrainError('sandbox_unavailable', 'Cannot open files: this needs Linux')
+    return new FileBroker(workspaces.openMounts(mounts, secrets, Date.now()), bounds)
+  }
+}
+
+function start(body: Buffer, server: Channel): Parts {
+  const [json = '', launcher, program] = unpackBytes(Buffer.from(body))
+  if (launcher === undefined || program === undefined) throw new Error('an incomplete setup')
+  const setup = JSON.parse(json.toString()) as Setup
+  const boxed = boxProgram(setup, { launcher, program })
+  const workspaces = openWorkspaces(setup)
+  const supervisor = new Supervisor({
+    setup,
+    server,
+    artifacts: new ArtifactCache(setup.dataDirectory, ARTIFACT_BYTES),
+    openFiles: openFiles(workspaces, setup.limits),
+    openBox: (events) => new Box((boxedEvents) => spawnBoxed(boxed, boxedEvents), setup.limits, events),
+  })
+  server.write(frame(FROM_SUPERVISOR.READY))
+  supervisor.open()
+  return { supervisor, files: workspaces && new FileService(new WorkspaceStore(workspaces), server) }
+}
+
+followServer(Number(process.argv[1]))
+let parts: Parts | undefined
+const reader = new FrameReader(TRUSTED_FRAME_BYTES, {
+  onFrame: (type, body) => {
+    if (type === TO_SUPERVISOR.SETUP) parts = start(body, server)
+    else if (type === TO_SUPERVISOR.FILE) parts?.files?.onFrame(body)
+    else parts?.supervisor.onFrame(type, body)
+  },
+  onBroken: (reason) => {
+    throw new Error(`the server sent ${reason}`)
+  },
+})
+const server = new Channel(SERVER_CHANNEL, {
+  onBytes: (bytes) => reader.push(bytes),
+  onClose: () => process.exit(0),
+})

@@ -1,0 +1,48 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { canCallSystem, socketPair } from '../native.ts'
+import { Channel, type ChannelEvents } from './channel.ts'
+
+/** A child's descriptors from 0: nothing (/dev/null), or a channel with what to do with its bytes. */
+export type Descriptors = readonly ('ignore' | ChannelEvents)[]
+
+export type ConnectedChild = {
+  readonly child: ChildProcess
+  /** Our ends, in the order in which the descriptors name them. */
+  readonly channels: readonly Channel[]
+}
+
+/** Starts this Node again, with an empty environment and channels as its descriptors. */
+export function spawnConnected(args: readonly string[], descriptors: Descriptors): ConnectedChild {
+  return canCallSystem() ? spawnOnOwnSockets(args, descriptors) : spawnOnPipes(args, descriptors)
+}
+
+/** Our own socket pairs: one read buffer for all of them, and writing without the stream machinery. */
+function spawnOnOwnSockets(args: readonly string[], descriptors: Descriptors): ConnectedChild {
+  const channels: Channel[] = []
+  const theirs: number[] = []
+  const stdio = descriptors.map((descriptor) => {
+    if (descriptor === 'ignore') return descriptor
+    const [here, there] = socketPair()
+    theirs.push(there)
+    channels.push(new Channel(here, descriptor))
+    return there
+  })
+  try {
+    return { child: spawn(process.execPath, args, { stdio, env: {}, cwd: '/' }), channels }
+  } finally {
+    for (const fd of theirs) closeSync(fd)
+  }
+}
+
+/** Without system calls of our own (level none on other systems): what Node offers. */
+export function spawnOnPipes(args: readonly string[], descriptors: Descriptors): ConnectedChild {
+  const stdio = descriptors.map((descriptor) => (descriptor === 'ignore' ? descriptor : 'pipe'))
+  const child = spawn(process.execPath, args, { stdio, env: {}, cwd: '/' })
+  const channels = descriptors.flatMap((descriptor, fd) => {
+    const end = child.stdio[fd]
+    return descriptor !== 'ignore' && end instanceof Socket ? [new Channel(end, descriptor)] : []
+  })
+  return { child, channels }
+}

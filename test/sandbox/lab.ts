@@ -1,0 +1,114 @@
+// What the tests of the boxes share: artifacts of handwritten JavaScript (a real box, hostile text in the place of what
+// jco makes), a sandbox on a directory of its own, and calls.
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { defaultLimits, type Limits } from '../../src/contract/limits.ts'
+import type { ComponentId } from '../../src/kernel/ids.ts'
+import {
+  artifactDirectory,
+  componentDirectory,
+  componentFile,
+  MANIFEST_FILE,
+  printManifest,
+  SCRIPT_FILE,
+} from '../../src/sandbox/admission/artifact.ts'
+import { probeLevel } from '../../src/sandbox/level.ts'
+import { openProcessSandbox, type ProcessSandboxOptions } from '../../src/sandbox/process-sandbox.ts'
+import type { HostServices, Invocation, InvocationEnd, InvocationFacts, Sandbox } from '../../src/sandbox/sandbox.ts'
+
+const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+export const level = probeLevel()
+if (level.name === 'none')
+  throw new Error(
+    `These tests need a machine that offers a sandbox level; this one does not: ${level.remarks.join('; ')}`,
+  )
+
+/** Writes what admission would: an artifact whose JavaScript and cores are given. */
+export function plant(data: string, js: string, cores: Readonly<Record<string, Uint8Array>> = {}): ComponentId {
+  const upload = Buffer.concat([Buffer.from(js), ...Object.values(cores)])
+  const id = digest(upload) as ComponentId
+  mkdirSync(artifactDirectory(data, id), { recursive: true })
+  mkdirSync(componentDirectory(data, id), { recursive: true })
+  writeFileSync(componentFile(data, id), upload)
+  const script = Buffer.from(js)
+  let offset = script.length
+  const manifest = printManifest({
+    component: id,
+    js: { sha256: digest(script), size: script.length },
+    cores: Object.entries(cores).map(([name, bytes]) => {
+      const core = { name, sha256: digest(bytes), size: bytes.length, offset }
+      offset += bytes.length
+      return core
+    }),
+  })
+  writeFileSync(join(artifactDirectory(data, id), SCRIPT_FILE), script)
+  writeFileSync(join(artifactDirectory(data, id), MANIFEST_FILE), manifest)
+  return id
+}
+
+/** A component whose `run(invocation, imports)` is the given body. */
+export const scripted = (body: string, before = ''): string =>
+  `export async function instantiate(getCoreModule, imports, instantiateCore) {\n${before}\nreturn { run(invocation) {\n${body}\n} } }\n`
+
+export type Ended = { readonly end: InvocationEnd; readonly facts: InvocationFacts }
+export type CallOptions = Partial<Omit<Invocation, 'component'>> & { readonly services?: HostServices['call'] }
+
+export class Lab implements AsyncDisposable {
+  readonly data: string
+  readonly sandbox: Sandbox
+  constructor(data: string, sandbox: Sandbox) {
+    this.data = data
+    this.sandbox = sandbox
+  }
+  plant(js: string, cores?: Readonly<Record<string, Uint8Array>>): ComponentId {
+    return plant(this.data, js, cores)
+  }
+  start(component: ComponentId, { services, ...more }: CallOptions = {}) {
+    return this.sandbox.invoke(
+      {
+        key: component,
+        owner: 'session',
+        component,
+        input: '{}',
+        configuration: '{}',
+        deadlineAtMs: 0,
+        deadlineInMs: 30_000,
+        mounts: [],
+        secrets: {},
+        ...more,
+      },
+      { call: services ?? (() => Promise.resolve('1')) },
+    )
+  }
+  call(component: ComponentId, options?: CallOptions): Promise<Ended> {
+    return this.start(component, options).ended
+  }
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.sandbox[Symbol.asyncDispose]()
+    rmSync(this.data, { recursive: true, force: true })
+  }
+}
+
+export async function openLab(limits: Partial<Limits> = {}, more: Partial<ProcessSandboxOptions> = {}): Promise<Lab> {
+  const data = mkdtempSync(join(tmpdir(), 'brain-sandbox-'))
+  const sandbox = await openProcessSandbox({
+    dataDirectory: data,
+    limits: { ...defaultLimits, warmBoxes: 1, ...limits },
+    level,
+    logger: { warn: (facts, message) => process.stderr.write(`${message} ${JSON.stringify(facts)}\n`) },
+    ...more,
+  })
+  return new Lab(data, sandbox)
+}
+
+/** Polls for what nothing announces. */
+export async function until(condition: () => boolean | Promise<boolean>, what: string, ms = 10_000): Promise<void> {
+  const end = performance.now() + ms
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`not within ${ms} ms: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}

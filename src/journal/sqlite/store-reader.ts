@@ -86,7 +86,7 @@ export class StoreReader implements Store<ReaderCalls> {
     let through = after
     let bytes = 0
     let count = 0
-    for (const row of this.#weights.iterate(number, after, limit + 1)) {
+    for (const row of this.#weights.all(number, after, limit + 1)) {
       const total = bytes + ENVELOPE_BYTES + integerOf(row, 'bytes')
       if (total > maxBytes && !(first && count === 0)) return { through, count, bytes, more: false }
       if (count === limit || (count > 0 && total > SLICE_BYTES)) return { through, count, bytes, more: true }

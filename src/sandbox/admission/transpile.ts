@@ -70,6 +70,7 @@ class TranspileRun {
   #ready = false
   #settled = false
   #output = ''
+  #gone: { readonly how?: string; readonly closed?: true } = {}
   #child: BoxedProcess | undefined
   #timer: NodeJS.Timeout | undefined
   readonly #onAbort = (): void => this.#fail(new BrainError('overloaded', 'Cannot transpile: the server is stopping'))
@@ -96,9 +97,9 @@ class TranspileRun {
           limits: { dataBytes: DATA_BYTES, cpuSecs: CPU_SECS },
         },
         {
-          onChannel: { onBytes: (bytes) => reader.push(bytes) },
+          onChannel: { onBytes: (bytes) => reader.push(bytes), onClose: () => this.#onGone({ closed: true }) },
           onOutput: (_fd, bytes) => this.#onOutput(bytes),
-          onExit: (how) => this.#onExit(how),
+          onExit: (how) => this.#onGone({ how }),
         },
       )
     } catch (cause) {
@@ -141,10 +142,12 @@ class TranspileRun {
   }
 
   #onCore(type: number, body: Buffer): void {
+    const isSlice = type === FROM_TRANSPILER.SLICE
     const number = body.length < 4 ? 0 : body.readUInt32LE()
-    const end = type === FROM_TRANSPILER.SLICE ? body.length : 4 + number
-    const name = body.toString('latin1', 4, Math.min(end, body.length))
-    const made = type === FROM_TRANSPILER.CORE ? { bytes: Buffer.from(body.subarray(end)) } : undefined
+    const end = isSlice ? body.length : 4 + number
+    if (end > body.length) return this.#fail(this.#refusal('the generator answered with half a frame'))
+    const name = body.toString('latin1', 4, end)
+    const made = isSlice ? undefined : { bytes: Buffer.from(body.subarray(end)) }
     const source = made ?? this.#work.modules[number]
     this.#privateBytes += made?.bytes.length ?? 0
     const { transpiledBytes } = this.#work.settings.limits
@@ -171,8 +174,11 @@ class TranspileRun {
     this.#fail(this.#refusal(`transpiling it takes longer than ${limit}`, 'too_complex'))
   }
 
-  #onExit(how: string): void {
-    if (this.#settled) return
+  /** It may have said all that there is to say before it ended: what is still in the channel is read first. */
+  #onGone(part: { readonly how?: string; readonly closed?: true }): void {
+    this.#gone = { ...this.#gone, ...part }
+    const { how, closed } = this.#gone
+    if (how === undefined || closed === undefined || this.#settled) return
     if (!this.#ready) return this.#fail(this.#unavailable(`${how}: ${printable(this.#output, 500)}`))
     // Only the kernel kills it with this signal: at RLIMIT_CPU, or when the machine is out of memory.
     const reason =

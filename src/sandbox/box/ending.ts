@@ -1,5 +1,5 @@
 import { END, errorText } from '../wire/box-frames.ts'
-import { Exit } from './stub-imports.ts'
+import { Exit, LimitReached } from './wasi/ending.ts'
 
 /** How `run` ended, ready to be sent. */
 export type Ending = { readonly kind: number; readonly text: Buffer }
@@ -44,6 +44,7 @@ const payloadOf = (error: unknown): unknown =>
 /** What was thrown out of `run`. */
 export function endingOf(error: unknown): Ending {
   if (error instanceof Exit) return { kind: END.EXIT, text: Buffer.of(error.success ? 1 : 0) }
+  if (error instanceof LimitReached) return { kind: END.FATAL, text: Buffer.from(errorText(error.code, error.message)) }
   const payload = payloadOf(error)
   if (isToolError(payload)) return { kind: END.ERROR, text: Buffer.from(errorText(payload.code, payload.message)) }
   return { kind: END.FATAL, text: describe(error) }

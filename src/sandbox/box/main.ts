@@ -11,6 +11,7 @@ import { beginInvocation, createImports, endInvocation } from './stub-imports.ts
 const scope = globalThis as { gc?: (() => void) | undefined }
 const collect = scope.gc ?? (() => {})
 scope.gc = undefined
+const nextTurn = setImmediate
 
 /** Dead instances may hold this share of the memory budget before they are collected: a collection takes 4 to 6 ms. */
 const DEAD_SHARE = 4
@@ -112,6 +113,8 @@ async function main(): Promise<void> {
     if (ending.kind === END.FATAL || ending.kind === END.EXIT) process.exit(0)
     tool = undefined
     instances.bury()
+    // The engine clears weak references and does its own foreground work only when the event loop turns.
+    await new Promise<void>((resolve) => nextTurn(resolve))
   }
 }
 

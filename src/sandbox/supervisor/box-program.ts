@@ -8,8 +8,9 @@ const ENGINE_BYTES = 564 * MIB
 const HEAP_MIB = 128
 /** Compiled code, messages, the C heap. */
 const WORK_BYTES = 128 * MIB
-/** The kernel's limit is for a box that the supervisor cannot stop any more. */
+/** The kernel's limit is for a box that the supervisor cannot stop any more; loading and making instances counts too. */
 const CPU_BACKSTOP = 4
+const CPU_BACKSTOP_SECS = 15
 
 /** How every box of this setup is started. */
 export function boxProgram(setup: Setup, scripts: { readonly launcher: Buffer; readonly program: Buffer }): BoxedProgram {
@@ -27,7 +28,7 @@ export function boxProgram(setup: Setup, scripts: { readonly launcher: Buffer; r
     limits: {
       // Instances that are dead but not yet collected hold up to a quarter of the budget (box/instances.ts).
       dataBytes: ENGINE_BYTES + HEAP_MIB * MIB + WORK_BYTES + Math.ceil(linearMemoryBytes * 1.25),
-      cpuSecs: guestCpuSecs * CPU_BACKSTOP,
+      cpuSecs: guestCpuSecs === 0 ? 0 : guestCpuSecs * CPU_BACKSTOP + CPU_BACKSTOP_SECS,
     },
   }
 }

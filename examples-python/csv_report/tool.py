@@ -1,0 +1,113 @@
+"""Groups the rows of a CSV file, sums a column, and writes the table as a report."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from brain_guest import Call, Failure, WithContent, emit, workspace_path
+
+
+@dataclass
+class Group:
+    name: str
+    rows: int = 0
+    numbers: list[float] = field(default_factory=list)
+
+    @property
+    def sum(self) -> float:
+        return math.fsum(self.numbers)
+
+
+@dataclass
+class Table:
+    groups: dict[str, Group] = field(default_factory=dict)
+    skipped: int = 0
+
+    @property
+    def rows(self) -> int:
+        return sum(group.rows for group in self.groups.values())
+
+    @property
+    def total(self) -> float:
+        return math.fsum(number for group in self.groups.values() for number in group.numbers)
+
+    def add(self, name: str, number: float | None) -> None:
+        group = self.groups.setdefault(name, Group(name))
+        group.rows += 1
+        if number is not None:
+            group.numbers.append(number)
+
+    def sorted_groups(self) -> list[Group]:
+        return [self.groups[name] for name in sorted(self.groups)]
+
+
+def run(call: Call) -> WithContent:
+    path = workspace_path(call.input["path"])
+    group_by, summed = call.input["group_by"], call.input.get("sum")
+    report = workspace_path(call.input["report"]) if "report" in call.input else path.with_suffix(".report.md")
+    table = _read(path, group_by, summed, call.options.get("delimiter", ","))
+    emit("csv_read", {"path": str(path), "rows": table.rows, "skipped": table.skipped})
+    text = _markdown(path.name, group_by, summed, table)
+    try:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        report.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Failure("cannot_write", f'Cannot write the report "{report}": {error.strerror}') from None
+    return WithContent(_summary(report, summed, table), text)
+
+
+def _read(path: Path, group_by: str, summed: str | None, delimiter: str) -> Table:
+    table = Table()
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file, delimiter=delimiter)
+            _require_columns(path, rows.fieldnames or [], [group_by] if summed is None else [group_by, summed])
+            for row in rows:
+                number = None if summed is None else _number(row[summed])
+                if summed is not None and number is None:
+                    table.skipped += 1
+                else:
+                    table.add(row[group_by] or "", number)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise Failure("cannot_read", f'Cannot read "{path}": {reason}') from None
+    return table
+
+
+def _require_columns(path: Path, present: list[str], required: list[str]) -> None:
+    for column in required:
+        if column not in present:
+            raise Failure("unknown_column", f'Cannot find the column "{column}" in "{path}": it has {", ".join(present)}')
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _summary(report: Path, summed: str | None, table: Table) -> dict:
+    groups = [
+        {"group": group.name, "rows": group.rows} | ({} if summed is None else {"sum": group.sum})
+        for group in table.sorted_groups()
+    ]
+    total = {} if summed is None else {"total": table.total}
+    return {"report": str(report), "rows": table.rows, "skipped": table.skipped, "groups": groups} | total
+
+
+def _markdown(name: str, group_by: str, summed: str | None, table: Table) -> str:
+    header = [group_by, "rows"] + ([] if summed is None else [summed])
+    lines = [[group.name, str(group.rows)] + ([] if summed is None else [f"{group.sum:g}"]) for group in table.sorted_groups()]
+    total = [["**all**", str(table.rows)] + ([] if summed is None else [f"{table.total:g}"])]
+    body = [header, ["---"] * len(header), *lines, *total]
+    skipped = f"\n{table.skipped} rows had no number to add and were left out.\n" if table.skipped else ""
+    return f"# {name} by {group_by}\n\n" + "".join(_line(cells) for cells in body) + skipped
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |\n"

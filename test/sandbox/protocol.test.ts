@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { coreModule } from './core-module.ts'
+import { type Lab, openLab, scripted } from './lab.ts'
+
+let lab: Lab
+beforeAll(async () => {
+  lab = await openLab({ warmBoxes: 2 })
+})
+afterAll(async () => {
+  await lab?.[Symbol.asyncDispose]()
+})
+
+/** Speaks to the supervisor past the runtime: `rq(type, bytes)` makes a frame, `put` writes it, `get` reads an answer. */
+const RUDE = `
+const fs = process.getBuiltinModule('fs')
+const rq = (type, size) => { const b = Buffer.alloc(5 + size); b.writeUInt32LE(size + 1); b[4] = type; return b }
+const put = (b) => { for (let at = 0; at < b.length;) at += fs.writeSync(3, b, at) }
+const host = () => { const b = rq(12, 5); b[5] = 3; return b } // finish('')
+const get = () => { const b = Buffer.alloc(65536); return b.subarray(0, fs.readSync(3, b)) }
+const spin = () => { for (;;); }
+`
+const FILES = 11
+const HOST = 12
+const protocolError = { type: 'lost', message: expect.stringContaining('broke its protocol') }
+
+const rude: readonly (readonly [string, string])[] = [
+  ['two file requests at once', `put(Buffer.concat([rq(${FILES}, 36), rq(${FILES}, 36)])); spin()`],
+  ['a host call, and another before the answer', `put(host()); put(host()); spin()`],
+  ['a file request before the answer to a host call', `put(host()); put(rq(${FILES}, 36)); spin()`],
+  ['an end before the answer to a host call', `put(host()); put(rq(13, 17)); spin()`],
+  ['a frame of 4 GiB', `put(Buffer.from([255, 255, 255, 255, ${FILES}])); spin()`],
+  ['a frame over the cap', `const b = rq(${HOST}, 8); b.writeUInt32LE(1 << 21); put(b); spin()`],
+  ['a frame of no bytes', 'put(Buffer.alloc(5)); spin()'],
+  ['an unknown type', 'put(rq(99, 0)); spin()'],
+  ['READY again', 'put(rq(10, 0)); spin()'],
+  ['IDLE while busy', 'put(rq(14, 0)); spin()'],
+  ['FAILED while busy', 'put(rq(15, 3)); spin()'],
+  ['an end that is cut short', 'put(rq(13, 3)); spin()'],
+  ['200 MB of noise', 'const b = Buffer.alloc(1 << 20, 1); for (let i = 0; i < 200; i++) put(b); spin()'],
+]
+
+describe('a box that breaks the protocol', () => {
+  it.each(rude)('is killed alone: %s', async (_name, code) => {
+    const bystander = lab.start(lab.plant(scripted(`imports['brain:tool/host'].emit('a', '1'); return 'ok'`)), {
+      services: () => new Promise((resolve) => setTimeout(resolve, 100, '1')),
+    })
+    const started = performance.now()
+    const { end } = await lab.call(lab.plant(scripted(code, RUDE)), { services: () => new Promise(() => {}) })
+    expect(end).toEqual(protocolError)
+    expect(performance.now() - started).toBeLessThan(5000)
+    expect((await bystander.ended).end).toEqual({ type: 'returned', text: 'ok' })
+  })
+
+  it('gets an error where a request has the wrong shape, and goes on', async () => {
+    const host = scripted(
+      `const b = rq(${HOST}, 8); b[5] = 0; b.writeUInt32LE(999, 6); put(b); return get().toString('latin1', 6)`,
+      RUDE,
+    )
+    const { end } = await lab.call(lab.plant(host))
+    expect(end).toEqual({ type: 'returned', text: expect.stringContaining('invalid_request') })
+    const method = scripted(`const b = rq(${HOST}, 1); b[5] = 77; put(b); return get().toString('latin1', 6)`, RUDE)
+    expect((await lab.call(lab.plant(method))).end).toMatchObject({
+      type: 'returned',
+      text: expect.stringContaining('invalid_request'),
+    })
+    const file = scripted(`put(rq(${FILES}, 3)); return String(get()[5] !== 0)`, RUDE)
+    expect((await lab.call(lab.plant(file))).end).toEqual({ type: 'returned', text: 'true' })
+  })
+
+  it('half a frame and silence ends at the deadline', async () => {
+    const { end } = await lab.call(lab.plant(scripted(`put(Buffer.from([9, 0, 0, 0, ${FILES}])); spin()`, RUDE)), {
+      deadlineInMs: 300,
+    })
+    expect(end).toEqual({ type: 'stopped', reason: 'timeout' })
+  })
+
+  it('a request while an instance is made ends the load, and reaches nobody', async () => {
+    const seen: string[] = []
+    const services = async (method: string) => (seen.push(method), '1')
+    const { end } = await lab.call(lab.plant(scripted('return 1', `${RUDE}; put(rq(${HOST}, 1)); spin()`)), {
+      services,
+    })
+    expect(end).toEqual({ type: 'refused', code: 'environment_not_ready', message: expect.any(String) })
+    expect(seen).toEqual([])
+  })
+
+  it('200 MB on stdout does not grow the supervisor', async () => {
+    const before = (await lab.sandbox.status()).supervisor!.rssBytes
+    const flood = `const b = Buffer.alloc(1 << 20, 65); for (let i = 0; i < 200; i++) for (let at = 0; at < b.length;) at += fs.writeSync(1, b, at); return 'done'`
+    const { end, facts } = await lab.call(lab.plant(scripted(flood, RUDE)))
+    expect([end.type, facts.stdout.length]).toEqual(['returned', 65_536])
+    expect((await lab.sandbox.status()).supervisor!.rssBytes - before).toBeLessThan(48 * 1024 * 1024)
+  })
+
+  it('a component that takes all the memory it can leaves server and supervisor as they were', async () => {
+    const before = { server: process.memoryUsage.rss(), supervisor: (await lab.sandbox.status()).supervisor!.rssBytes }
+    const greedy = `const all = []; for (;;) { const m = instantiateCore(getCoreModule('core'), {}).exports; if (m.grow(2047) === -1) throw new Error('no more'); new Uint8Array(m.memory.buffer).fill(1); all.push(m) }`
+    const { end } = await lab.call(lab.plant(scripted(greedy), { core: coreModule() }))
+    expect(end.type).not.toBe('returned')
+    expect((await lab.sandbox.status()).supervisor!.rssBytes - before.supervisor).toBeLessThan(16 * 1024 * 1024)
+    expect(process.memoryUsage.rss() - before.server).toBeLessThan(16 * 1024 * 1024)
+    expect((await lab.call(lab.plant(scripted('return "ok"')))).end.type).toBe('returned')
+  })
+
+  it('a deadline kills a loop of `memory.fill`, which no thread could be stopped in', async () => {
+    const code = `const core = instantiateCore(getCoreModule('core'), {}).exports; core.grow(300); core.fill()`
+    const id = lab.plant(scripted(code), { core: coreModule() })
+    const started = performance.now()
+    expect((await lab.call(id, { deadlineInMs: 300 })).end).toEqual({ type: 'stopped', reason: 'timeout' })
+    expect(performance.now() - started).toBeLessThan(400)
+  })
+})

@@ -9,7 +9,7 @@ import type { SchemaChecker } from './contract/schema-checker.ts'
 import type { Config } from './config/config.ts'
 import { openCallLogDirectory } from './dispatch/call-log-directory.ts'
 import { Dispatcher } from './dispatch/dispatcher.ts'
-import { openSchemaChecker } from './dispatch/schemas/schema-checker.ts'
+import { openSchemaChecker } from './dispatch/schemas/open-schema-checker.ts'
 import { Access } from './http/access.ts'
 import { OpenStreams } from './http/open-streams.ts'
 import { toProblem } from './http/problem.ts'
@@ -22,6 +22,7 @@ import { openComponents } from './sandbox/admission/components.ts'
 import { loadTranspiler } from './sandbox/admission/transpiler/program.ts'
 import { loadScripts } from './sandbox/bundle.ts'
 import { spawnBoxed } from './sandbox/launch/spawn-boxed.ts'
+import { probeLevel } from './sandbox/level.ts'
 import { openProcessSandbox } from './sandbox/process-sandbox.ts'
 import type { Sandbox, SandboxLevel } from './sandbox/sandbox.ts'
 import { type Credentials, openCredentials } from './session/credentials.ts'
@@ -59,7 +60,15 @@ async function openAdapters(config: Config, logger: Logger, stack: AsyncDisposab
   const { limits, dataDirectory } = config
   const journal = stack.use(await openSqliteJournal({ directory: dataDirectory, limits }))
   const schemas = stack.use(openSchemaChecker())
-  const sandbox = stack.use(await openProcessSandbox({ dataDirectory, limits, unsafe: config.isUnsafeAllowed, logger }))
+  const sandbox = stack.use(
+    await openProcessSandbox({
+      dataDirectory,
+      limits,
+      level: probeLevel(config.isUnsafeAllowed),
+      isolation: config.isolation,
+      logger,
+    }),
+  )
   return {
     journal,
     schemas,
@@ -106,7 +115,6 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     components,
     allow: config.allow,
     secret: (name) => config.secrets.get(name),
-    boxPerInvocation: config.boxPerInvocation,
   })
   const dispatcher = new Dispatcher({ limits, schemas, callLogs, bindings: new Map([['brain', binding]]) })
   const loop = builtinLoop

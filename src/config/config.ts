@@ -17,7 +17,8 @@ export type Config = {
   readonly scriptedModel: { readonly file: string | undefined } | undefined
   /** Run components with Node's flags alone where the machine offers no level (design 5). */
   readonly isUnsafeAllowed: boolean
-  readonly boxPerInvocation: boolean
+  /** Whether a box serves a tool's calls one after another, or one call only (design 2). */
+  readonly isolation: 'tool' | 'invocation'
   readonly logLevel: string
   readonly limits: Limits
 }
@@ -152,7 +153,7 @@ function toConfig(
     sessionIdleTtlMs: ttlSecs === undefined ? undefined : ttlSecs * 1000,
     scriptedModel: data.BRAIN_SCRIPTED_MODEL === '1' ? { file: data.BRAIN_SCRIPTED_MODEL_FILE } : undefined,
     isUnsafeAllowed: data.BRAIN_ENV_UNSAFE === '1',
-    boxPerInvocation: data.BRAIN_ENV_ISOLATION === 'invocation',
+    isolation: data.BRAIN_ENV_ISOLATION,
     logLevel: data.BRAIN_LOG_LEVEL,
     limits,
   }

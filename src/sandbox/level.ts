@@ -22,7 +22,10 @@ export function probeLevel(unsafe = false): SandboxLevel {
   }
   const abi = landlockAbi()
   if (abi < 1)
-    return none(unsafe, 'the kernel has no landlock: it needs Linux 5.13 or later with "landlock" in /sys/kernel/security/lsm')
+    return none(
+      unsafe,
+      'the kernel has no landlock: it needs Linux 5.13 or later with "landlock" in /sys/kernel/security/lsm',
+    )
   const missing = ADDED_BY_ABI.filter(([since]) => abi < since).map(([, what]) => what)
   const remarks =
     missing.length === 0 ? [] : [`landlock ABI ${abi} does not cover ${missing.join(', ')}: seccomp alone denies it`]

@@ -56,7 +56,9 @@ let library: Library | undefined
 function libc(): Library {
   if (library !== undefined) return library
   if (process.platform !== 'linux' || (process.arch !== 'x64' && process.arch !== 'arm64'))
-    throw new Error(`Cannot make system calls on ${process.platform} ${process.arch}: only Linux x64 and arm64 are known`)
+    throw new Error(
+      `Cannot make system calls on ${process.platform} ${process.arch}: only Linux x64 and arm64 are known`,
+    )
   const ffi = process.getBuiltinModule('node:ffi')
   const { functions } = ffi.dlopen(null, SYMBOLS)
   library = { ffi, functions, column: process.arch === 'x64' ? 0 : 1 }
@@ -94,14 +96,7 @@ export const cstr = (text: string): Buffer => Buffer.from(`${text}\0`)
 export function sys(name: SystemCall, ...parts: readonly Argument[]): number {
   const { ffi, functions, column } = libc()
   const [a = 0, b = 0, c = 0, d = 0, e = 0] = parts
-  const result = functions.syscall(
-    BigInt(NUMBERS[name][column]),
-    BigInt(a),
-    BigInt(b),
-    BigInt(c),
-    BigInt(d),
-    BigInt(e),
-  )
+  const result = functions.syscall(BigInt(NUMBERS[name][column]), BigInt(a), BigInt(b), BigInt(c), BigInt(d), BigInt(e))
   return result >= 0n ? Number(result) : -ffi.getInt32(functions.__errno_location(), 0)
 }
 

@@ -49,7 +49,7 @@ export class DirectCalls {
     this.#parts = parts
   }
 
-  async call(tenant: TenantId, id: SessionId, call: DirectCall, claim: ClaimInHand): Promise<Worked> {
+  async call(tenant: TenantId, id: SessionId, call: DirectCall, inHand: ClaimInHand): Promise<Worked> {
     this.#parts.assertTakesWork()
     const session = await this.#parts.sessions.open(tenant, id)
     const { status } = session.state
@@ -60,16 +60,21 @@ export class DirectCalls {
     const environment = call.environment ?? onlyPlacement(tool)
     const dispatched = await this.#parts.dispatcher.start(session, [
       {
-        invocation: { call_id: `direct_${claim.digest.slice(0, 16)}`, name: call.tool, environment, input: call.input },
+        invocation: {
+          call_id: `direct_${inHand.claim.digest.slice(0, 16)}`,
+          name: call.tool,
+          environment,
+          input: call.input,
+        },
         ...(call.deadlineMs === undefined ? {} : { deadlineMs: call.deadlineMs }),
         origin: { kind: 'application' },
         budget: new Budget(this.#parts.limits),
-        claim,
+        claim: inHand.claim,
         answerStatus: statusOf(call.wait),
       },
     ])
     if ('claimed' in dispatched) throw new KeyTaken(dispatched.claimed)
-    claim.made()
+    inHand.made()
     const [execution] = dispatched.executions
     if (execution === undefined) throw new Error('a dispatch of one call answered none')
     return this.#answer(execution, call.wait)

@@ -12,7 +12,9 @@ export type Worked = {
 }
 
 /** What the work is given to claim its key with its first record. */
-export type ClaimInHand = Claim & {
+export type ClaimInHand = {
+  /** Goes into the append of the first record. */
+  readonly claim: Claim
   /** Must be called when an append with this claim was committed. */
   readonly made: () => void
 }
@@ -73,21 +75,24 @@ export class Requests {
   }
 
   /** Claims a key for work whose first step has no record of its own. */
-  async claim(claim: ClaimInHand): Promise<void> {
-    const claimed = await this.#parts.journal.claim({ scope: claim.scope, key: claim.key, digest: claim.digest })
+  async claim(inHand: ClaimInHand): Promise<void> {
+    const claimed = await this.#parts.journal.claim(inHand.claim)
     if (claimed !== undefined) throw new KeyTaken(claimed)
-    claim.made()
+    inHand.made()
   }
 
   async #work(claim: Claim, work: Work): Promise<Answer> {
     let isMade = false
     try {
-      const worked = await work.run({ ...claim, made: () => (isMade = true) })
+      const worked = await work.run({ claim, made: () => (isMade = true) })
       if (isMade && worked.settled !== true) await this.#settle(claim, worked.answer)
       return worked.answer
     } catch (error) {
       if (error instanceof KeyTaken) return this.#replay(claim, error.claimed, work)
       if (isMade) await this.#settleFailure(claim, error, work.failed ?? 'settle')
+      // Refused before it reached its claim: what has changed since the first request with this key may be why.
+      const claimed = isMade ? undefined : await this.#parts.journal.claimed(keyOf(claim))
+      if (claimed !== undefined) return this.#replay(claim, claimed, work)
       throw error
     }
   }

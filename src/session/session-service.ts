@@ -40,7 +40,7 @@ export class SessionService {
   }
 
   /** @throws BrainError as {@link planSession}; `overloaded` while the server drains. */
-  async create(tenant: TenantId, request: CreateRequest, claim: ClaimInHand): Promise<SessionSummary> {
+  async create(tenant: TenantId, request: CreateRequest, inHand: ClaimInHand): Promise<SessionSummary> {
     this.assertTakesWork()
     const configuration = await planSession(this.#parts, tenant, request)
     const id = newSessionId()
@@ -51,6 +51,7 @@ export class SessionService {
       opening.push({ kind: 'transcript_delta', data: { keep: 0, append: configuration.transcript } })
     try {
       const create = { tenant, labels: configuration.labels ?? {} }
+      const { claim } = inHand
       const appended = await session.log.append({ records: opening, create, status: 'creating', claim })
       if (!appended.committed) throw new KeyTaken(appended.claimed)
     } catch (error) {
@@ -58,7 +59,7 @@ export class SessionService {
       await this.#parts.credentials.forget(id)
       throw error
     }
-    claim.made()
+    inHand.made()
     await this.#setUp(session)
     const ended: NewRecord = { kind: 'session_creation_ended', data: { configuration } }
     await session.log.insist({ records: [ended], status: 'idle' })
@@ -132,7 +133,7 @@ export class SessionService {
     input: UserInput,
     claim: ClaimInHand,
   ): Promise<{ sequence: number; done: Promise<void> }> {
-    const started = await session.turns.start(input, claim)
+    const started = await session.turns.start(input, claim.claim)
     if ('claimed' in started) throw new KeyTaken(started.claimed)
     claim.made()
     return started
@@ -142,7 +143,10 @@ export class SessionService {
   async cancel(tenant: TenantId, id: SessionId, claim: ClaimInHand): Promise<void> {
     const session = await this.#parts.sessions.open(tenant, id)
     assertNotOver(session, 'cancel')
-    const appended = await session.log.append({ records: [{ kind: 'session_interrupted', data: {} }], claim })
+    const appended = await session.log.append({
+      records: [{ kind: 'session_interrupted', data: {} }],
+      claim: claim.claim,
+    })
     if (!appended.committed) throw new KeyTaken(appended.claimed)
     claim.made()
     await this.#interrupt(session)

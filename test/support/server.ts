@@ -90,7 +90,7 @@ export class TestServer {
         ...(method === 'GET' ? {} : { 'idempotency-key': options.key ?? randomUUID() }),
         ...options.headers,
       },
-      ...(isBody ? { body: (options.bytes ?? JSON.stringify(options.json)) as BodyInit, duplex: 'half' } : {}),
+      ...(isBody ? { body: (options.bytes ?? JSON.stringify(options.json)) as never, duplex: 'half' } : {}),
     } as RequestInit)
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.includes('json') === true

@@ -30,8 +30,6 @@ export type ComponentBindingParts = {
   readonly allow: BrainEnvAllowance
   /** Value of a secret, read at each call; undefined when the server does not have it. */
   readonly secret: (name: string) => string | undefined
-  /** One box per invocation instead of one per tool (design 2). */
-  readonly boxPerInvocation: boolean
 }
 
 const implementationSchema = z.strictObject({
@@ -133,13 +131,7 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
     const spent = performance.now() - began
     execution = parts.sandbox.invoke(
       {
-        key: [
-          call.session,
-          call.environment.name,
-          call.tool,
-          id,
-          ...(parts.boxPerInvocation ? [call.sequence] : []),
-        ].join('/'),
+        key: [call.session, call.environment.name, call.tool, id].join('/'),
         owner: call.session,
         component,
         input: call.input,

@@ -6,7 +6,8 @@ export type Ending = { readonly kind: number; readonly text: Buffer }
 
 const MAX_CHARACTERS = 4096
 /** V8's words for a memory that it could not get. */
-const OUT_OF_MEMORY = /could not allocate memory|Out of memory|Array buffer allocation failed|Invalid array buffer length/i
+const OUT_OF_MEMORY =
+  /could not allocate memory|Out of memory|Array buffer allocation failed|Invalid array buffer length/i
 /** Files of the engine that V8 puts into some messages; nothing of a guest is a file. */
 const PATH = /(?:file:\/\/|\/)[\w./@-]*\/[\w.@-]+/g
 

@@ -28,7 +28,7 @@ function fill(need: number): void {
 
 /** Writes all of `bytes`, waiting where the descriptor is full. */
 export function writeAll(fd: number, bytes: Uint8Array, length = bytes.length): void {
-  for (let at = 0; at < length; ) at += writeSync(fd, bytes, at, length - at)
+  for (let at = 0; at < length;) at += writeSync(fd, bytes, at, length - at)
 }
 
 export type Frame = { readonly type: number; readonly body: Buffer }

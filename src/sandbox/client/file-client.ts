@@ -25,7 +25,10 @@ export class FileClient implements WorkspaceFiles {
     this.#send = send
   }
 
-  async list(workspace: string, query: { prefix: string; after: string; limit: number }): Promise<readonly FileEntry[]> {
+  async list(
+    workspace: string,
+    query: { prefix: string; after: string; limit: number },
+  ): Promise<readonly FileEntry[]> {
     const body = await this.#ask('list', { body: JSON.stringify({ workspace, ...query }) })
     return JSON.parse(body.toString('utf8')) as FileEntry[]
   }

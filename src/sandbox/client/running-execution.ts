@@ -44,7 +44,8 @@ export class RunningExecution implements Execution {
   }
 
   stop(reason: 'timeout' | 'cancelled'): void {
-    if (!this.#over) this.#link.send(frame(TO_SUPERVISOR.STOP, u32(this.#link.id), Buffer.of(STOP_REASONS.indexOf(reason))))
+    if (!this.#over)
+      this.#link.send(frame(TO_SUPERVISOR.STOP, u32(this.#link.id), Buffer.of(STOP_REASONS.indexOf(reason))))
   }
 
   /** Ends it; the first end counts. */
@@ -114,6 +115,9 @@ function readEnd(type: (typeof ENDS)[number], first: Buffer | undefined, second:
     case 'refused':
       return { type, code: text === 'overloaded' ? text : 'environment_not_ready', message }
     default:
-      return { type, ...(type === 'failed' ? readError(Buffer.from(errorText(text, message))) : { code: text, message }) }
+      return {
+        type,
+        ...(type === 'failed' ? readError(Buffer.from(errorText(text, message))) : { code: text, message }),
+      }
   }
 }

@@ -8,7 +8,9 @@ type Architecture = {
   /** Allowed whatever the arguments. */
   readonly plain: Table
   /** Allowed with certain arguments; `readsLimits` only to read. */
-  readonly special: Readonly<Record<'ioctl' | 'clone' | 'prctl' | 'tgkill' | 'clone3' | 'execveat' | 'prlimit64', number>>
+  readonly special: Readonly<
+    Record<'ioctl' | 'clone' | 'prctl' | 'tgkill' | 'clone3' | 'execveat' | 'prlimit64', number>
+  >
 }
 
 const X64: Architecture = {
@@ -245,7 +247,8 @@ export type SeccompSubject = {
 /** @throws Error on a processor whose table we do not have */
 export function seccompProgram({ architecture, pid, nodeFd }: SeccompSubject): Buffer {
   const table = architecture === 'x64' ? X64 : architecture === 'arm64' ? ARM64 : undefined
-  if (table === undefined) throw new Error(`Cannot make a seccomp filter for ${architecture}: only x64 and arm64 are known`)
+  if (table === undefined)
+    throw new Error(`Cannot make a seccomp filter for ${architecture}: only x64 and arm64 are known`)
   const { special } = table
   const program = new Program()
   program.op(LOAD_WORD, ARCHITECTURE_OFFSET)

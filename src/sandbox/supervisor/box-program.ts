@@ -13,7 +13,10 @@ const CPU_BACKSTOP = 4
 const CPU_BACKSTOP_SECS = 15
 
 /** How every box of this setup is started. */
-export function boxProgram(setup: Setup, scripts: { readonly launcher: Buffer; readonly program: Buffer }): BoxedProgram {
+export function boxProgram(
+  setup: Setup,
+  scripts: { readonly launcher: Buffer; readonly program: Buffer },
+): BoxedProgram {
   const { linearMemoryBytes, guestCpuSecs } = setup.limits
   return {
     ...scripts,

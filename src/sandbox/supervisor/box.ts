@@ -239,7 +239,10 @@ export class Box {
       case END.ERROR:
         return { type: 'failed', ...readError(text) }
       case END.EXIT:
-        return trapped('tool_error', `The tool ended itself with ${text[0] === 1 ? 'success' : 'failure'} before it returned`)
+        return trapped(
+          'tool_error',
+          `The tool ended itself with ${text[0] === 1 ? 'success' : 'failure'} before it returned`,
+        )
       default: {
         const { code, message } = readError(text)
         if (code === 'memory_limit' || isOutOfMemory(this.#stderr.bytes)) return outOfMemory(this.#limits)

@@ -86,7 +86,10 @@ export class Call implements CallOrder {
   /** The limit that this call has used up, as the end that it brings. */
   exhausted(): CallEnd | undefined {
     if (this.hostCalls > this.#limits.hostCalls)
-      return trapped('host_call_limit', `The tool made more host calls than ${describeLimit('hostCalls', this.#limits)}`)
+      return trapped(
+        'host_call_limit',
+        `The tool made more host calls than ${describeLimit('hostCalls', this.#limits)}`,
+      )
     if (this.#files?.exhausted === true)
       return trapped('file_limit', `The tool used more than ${describeLimit('guestFileOps', this.#limits)} on files`)
     return undefined

@@ -15,7 +15,10 @@ export const outOfMemory = (limits: Limits): CallEnd =>
 /** What it means for a call that its box ended without our doing. */
 export function explainDeath(how: string, stderr: Buffer, limits: Limits): CallEnd {
   if (HOST_OUT_OF_MEMORY.test(tail(stderr))) return outOfMemory(limits)
-  return { type: 'lost', message: `The box of the tool ended in the middle of the call (${how}): whether its work was done is not known` }
+  return {
+    type: 'lost',
+    message: `The box of the tool ended in the middle of the call (${how}): whether its work was done is not known`,
+  }
 }
 
 const TAIL_BYTES = 8192

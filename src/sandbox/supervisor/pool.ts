@@ -233,7 +233,9 @@ export class BoxPool {
       box.startFailed = true
       return box.kill()
     }
-    box.kill(trapped('tool_error', `Cannot start the tool: making an instance of it took longer than ${INSTANCE_MS} ms`))
+    box.kill(
+      trapped('tool_error', `Cannot start the tool: making an instance of it took longer than ${INSTANCE_MS} ms`),
+    )
   }
 
   #killIdle(): void {

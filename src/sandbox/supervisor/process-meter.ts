@@ -26,7 +26,9 @@ export class ProcessMeter {
     if (this.#fd === undefined) return 0
     try {
       const length = readSync(this.#fd, text, 0, text.length, 0)
-      const fields = text.toString('latin1', text.lastIndexOf(NAME_END, length) + 2, length).split(' ', SYSTEM_TICKS + 1)
+      const fields = text
+        .toString('latin1', text.lastIndexOf(NAME_END, length) + 2, length)
+        .split(' ', SYSTEM_TICKS + 1)
       return (Number(fields[USER_TICKS]) + Number(fields[SYSTEM_TICKS])) * MS_PER_TICK
     } catch {
       return 0

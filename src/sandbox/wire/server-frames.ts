@@ -84,7 +84,10 @@ export type ReceivedCall = Omit<CallTexts, 'deadlineAtMs' | 'configuration' | 'i
 const EMPTY = Buffer.alloc(0)
 
 export function unpackCall(body: Buffer, start: number): ReceivedCall {
-  const [key = EMPTY, owner = EMPTY, component = EMPTY, mounts = EMPTY, secrets = EMPTY, ...rest] = unpackBytes(body, start)
+  const [key = EMPTY, owner = EMPTY, component = EMPTY, mounts = EMPTY, secrets = EMPTY, ...rest] = unpackBytes(
+    body,
+    start,
+  )
   return {
     key: key.toString('utf8'),
     owner: owner.toString('utf8'),

@@ -27,7 +27,7 @@ export function packTexts(texts: readonly (string | Uint8Array | undefined)[]): 
 /** The texts still as bytes of `packed`. @throws RangeError when cut short */
 export function unpackBytes(packed: Buffer, start = 0): (Buffer | undefined)[] {
   const out: (Buffer | undefined)[] = []
-  for (let at = start; at < packed.length; ) {
+  for (let at = start; at < packed.length;) {
     const length = packed.readUInt32LE(at)
     at += 4
     if (length === ABSENT) {

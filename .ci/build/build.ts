@@ -91,10 +91,11 @@ async function pack(directory: string, dist: string): Promise<string> {
 async function main(dist: string): Promise<void> {
   const manifest = JSON.parse(await readFile(from('package.json'), 'utf8')) as RootManifest
   await rm(dist, { recursive: true, force: true })
-  await Promise.all([
-    buildClient(join(dist, 'brain'), manifest),
-    buildServer(join(dist, 'brain-server'), manifest),
-  ]).finally(stop)
+  try {
+    await Promise.all([buildClient(join(dist, 'brain'), manifest), buildServer(join(dist, 'brain-server'), manifest)])
+  } finally {
+    await stop()
+  }
   for (const name of ['brain', 'brain-server']) {
     const tarball = await pack(join(dist, name), dist)
     const { size } = await stat(tarball)

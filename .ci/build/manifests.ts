@@ -11,7 +11,8 @@ export type PackageManifest = Readonly<Record<string, unknown>> & { readonly nam
 export const clientManifest = ({ version, license }: RootManifest): PackageManifest => ({
   name: '@aexhq/brain',
   version,
-  description: 'Contracts of Brain, a host for tools that nobody should have to trust: types and the WIT world of a tool',
+  description:
+    'Contracts of Brain, a host for tools that nobody should have to trust: types and the WIT world of a tool',
   license,
   type: 'module',
   exports: {

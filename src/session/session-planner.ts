@@ -193,8 +193,8 @@ async function checkOptions(
   schema: JsonObject,
   implementation: Json,
 ): Promise<void> {
-  const configuration = isJsonObject(implementation) ? (implementation['configuration'] ?? null) : null
-  const verdict = await schemas.checkValue(schema, JSON.stringify(configuration))
+  const configuration = isJsonObject(implementation) ? implementation['configuration'] : undefined
+  const verdict = await schemas.checkValue(schema, JSON.stringify(configuration === undefined ? {} : configuration))
   if (!verdict.valid)
     refuse(`the configuration of tool "${tool}" does not satisfy the component's options_schema: ${verdict.message}`)
 }

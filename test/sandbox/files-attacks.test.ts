@@ -160,7 +160,8 @@ describe.each([
     const before = statSync(`${base}/outside/secret`)
     for (const bits of [READ, WRITE, READ | WRITE, WRITE | TRUNCATE, READ | TRUNCATE, CREATE | WRITE | TRUNCATE])
       expect(ask('OPEN', { one: 'hard', bits }).code).toBe('not-permitted')
-    for (const bits of [0, FOLLOW]) expect(ask('SET_TIMES_AT', { one: 'hard', bits, two: TIMES }).code).toBe('not-permitted')
+    for (const bits of [0, FOLLOW])
+      expect(ask('SET_TIMES_AT', { one: 'hard', bits, two: TIMES }).code).toBe('not-permitted')
     expect(statSync(`${base}/outside/secret`)).toMatchObject({ mtimeMs: before.mtimeMs, size: 4 })
   })
 
@@ -173,7 +174,8 @@ describe.each([
 
   it.each(['.', '..', 'a/.', 'a/..', './', ''])('does not remove or rename %j', (one) => {
     const { ask } = grant(true)
-    for (const op of ['REMOVE_DIRECTORY', 'UNLINK'] as const) expect(['invalid', 'no-entry']).toContain(ask(op, { one }).code)
+    for (const op of ['REMOVE_DIRECTORY', 'UNLINK'] as const)
+      expect(['invalid', 'no-entry']).toContain(ask(op, { one }).code)
     expect(['invalid', 'no-entry']).toContain(ask('RENAME', { one, other: 0, two: 'z' }).code)
     expect(['invalid', 'no-entry']).toContain(ask('RENAME', { one: 'in', other: 0, two: one }).code)
     expect(statSync(root).isDirectory()).toBe(true)
@@ -246,7 +248,8 @@ describe.each([
   it('huge offsets and sizes never grow a file past its quota', () => {
     const { ask, must } = grant(true)
     const { value: handle } = must('OPEN', { one: 'q', bits: CREATE | READ | WRITE })
-    for (const b of [2 ** 20, 2 ** 43, 2 ** 52]) expect(ask('WRITE', { handle, b, two: 'x' }).code).toBe('insufficient-space')
+    for (const b of [2 ** 20, 2 ** 43, 2 ** 52])
+      expect(ask('WRITE', { handle, b, two: 'x' }).code).toBe('insufficient-space')
     expect(ask('WRITE', { handle, b: 2 ** 63, two: 'x' }).code).toBe('file-too-large')
     expect(ask('SET_SIZE', { handle, a: 2 ** 40 }).code).toBe('insufficient-space')
     expect(ask('SET_SIZE', { handle, a: 2 ** 60 }).code).toBe('file-too-large')

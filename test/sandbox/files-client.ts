@@ -70,7 +70,7 @@ export function clientOf(broker: FileBroker) {
     const found: string[] = []
     for (let other = NO_HANDLE; ;) {
       const page = must('LIST', { handle, other })
-      for (let at = 0; at < page.data.length; ) {
+      for (let at = 0; at < page.data.length;) {
         const length = page.data.readUInt16LE(at + FACTS.EXTRA)
         at += FACTS.HEAD
         found.push(page.data.toString('utf8', at, at + length))

@@ -115,7 +115,7 @@ export class TestServer {
   async sessionWith(component: string | Uint8Array, options: SessionOptions = {}): Promise<TestSession> {
     const bytes = typeof component === 'string' ? await fixture(component) : component
     const id = await this.admit(bytes)
-    return this.session([{ name: options.name ?? 'tool', id, configuration: options.configuration ?? null }], options)
+    return this.session([{ name: options.name ?? 'tool', id, configuration: options.configuration ?? {} }], options)
   }
 
   async session(
@@ -135,7 +135,7 @@ export class TestServer {
         api_key: 'secret-model-key',
         script: options.script ?? [{ text: 'done' }],
       },
-      tools: tools.map(({ name, id, configuration = null, description, input_schema }) => ({
+      tools: tools.map(({ name, id, configuration = {}, description, input_schema }) => ({
         name,
         ...(description === undefined ? {} : { description }),
         ...(input_schema === undefined ? {} : { input_schema }),
@@ -150,7 +150,7 @@ export class TestServer {
         },
       ],
     })
-    if (created.status !== 200) throw new Error(`no session: ${created.status} ${created.text}`)
+    if (created.status !== 200) throw new Error(`no session: ${created.status} ${created.body.message}`)
     return new TestSession(this, created.body.session_id as string, tools[0]?.name ?? 'tool')
   }
 }
@@ -217,6 +217,16 @@ export class TestSession {
 
   log(sequence: number): Promise<Response> {
     return this.server.get(`${this.path}/calls/${sequence}/log`)
+  }
+
+  /** The log of a call once it is there: it is written when `run` is over, which may be after the answer. */
+  async logWhen(sequence: number, isThere: (log: any) => boolean): Promise<any> {
+    for (let round = 0; round < 200; round++) {
+      const { body } = await this.log(sequence)
+      if (isThere(body)) return body
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    throw new Error(`the log of call ${sequence} did not come: ${(await this.log(sequence)).text}`)
   }
 
   put(path: string, bytes: Uint8Array | string): Promise<Response> {

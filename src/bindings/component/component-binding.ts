@@ -36,7 +36,8 @@ const implementationSchema = z.strictObject({
   type: z.literal('brain_component'),
   entrypoint: z.literal('run'),
   id: z.string(),
-  configuration: z.custom<Json>().default(null),
+  /** Options that are left out are none: an empty object. */
+  configuration: z.custom<Json>().default({}),
 })
 
 /** Runs tools that are components, in boxes (contract 6). */

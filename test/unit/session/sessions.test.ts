@@ -3,6 +3,7 @@ import { defaultLimits } from '../../../src/contract/limits.ts'
 import { localTenant, type TenantId } from '../../../src/kernel/ids.ts'
 import type { Json } from '../../../src/kernel/json.ts'
 import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts'
+import { startsWithoutOneEnd } from '../../support/journal-checks.ts'
 import { openHarness, toolNamed } from '../../support/session-harness.ts'
 
 describe('a session', () => {
@@ -211,31 +212,7 @@ describe('after a crash', () => {
       await using harness = openHarness({ journal: copy })
       await harness.service.get(localTenant, id)
       const after = await harness.records(id)
-      const starts = after.filter((record) => record.event_type.endsWith('_started'))
-      for (const start of starts)
-        expect(endsOf(start.event_type, start.sequence, after), `cut ${cut}: ${start.event_type}`).toBe(1)
+      expect(startsWithoutOneEnd(after), `cut after record ${cut}`).toEqual([])
     }
   })
 })
-
-/** How many records end this start. Turns, activations and the session's own phases are ended by kind. */
-function endsOf(
-  kind: string,
-  sequence: number,
-  records: readonly { event_type: string; data: unknown; sequence: number }[],
-): number {
-  const noun = kind.replace(/_started$/, '')
-  const later = records.filter((record) => record.sequence > sequence)
-  if (noun === 'session_end') return later.filter((record) => record.event_type === 'session_ended').length
-  if (['turn', 'activation', 'session_creation'].includes(noun)) {
-    const end = later.find((record) =>
-      [`${noun}_ended`, `${noun}_failed`, `${noun}_started`].includes(record.event_type),
-    )
-    return end === undefined || end.event_type === `${noun}_started` ? 0 : 1
-  }
-  return later.filter(
-    (record) =>
-      [`${noun}_ended`, `${noun}_failed`].includes(record.event_type) &&
-      (record.data as { sequence: number }).sequence === sequence,
-  ).length
-}

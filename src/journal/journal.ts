@@ -70,31 +70,43 @@ export type JournalHealth = { readonly state: 'ok' } | { readonly state: 'degrad
  * J2  Sequences of a session are dense from 1. Appends of one session commit in the order they were called.
  * J3  `append` answers after its records are durable: they survive SIGKILL and power loss.
  * J4  A failed append rejects with `storage_unavailable`, leaves sequences dense, and the next append may succeed.
- *     `health` says `degraded` from a failed write until the next one that succeeds.
+ *     `health` says `degraded` from a failed write until the next one that succeeds. What was being committed when the
+ *     store itself broke down may be found later all the same: who must know, reads.
  * J5  `recorded_at_ms` never decreases within a session.
  * J6  The session's row changes in the transaction of the append.
- * J7  A claim commits with the records of its append; a taken key appends nothing and answers what holds it.
+ * J7  A claim commits with the records of its append; a taken key appends nothing and answers what holds it. The first
+ *     answer of a claim stays.
  * J8  `page` answers exactly what was appended, in order, for ever; at most `limit` records and `maxBytes` of them,
  *     but always one when any is there.
- * J9  A queue over its bound rejects with `overloaded` and writes nothing.
- * J10 `remove` deletes a session's records and row in one transaction.
+ * J9  A queue over its bound rejects with `overloaded` and writes nothing. What finds its queue empty always enters.
+ * J10 `remove` takes away a session's records, row and labels in one transaction; nothing is left to be read.
  * J11 Text comes back as it was given: NUL, lone surrogates, any key.
  */
 export interface Journal extends AsyncDisposable {
+  /**
+   * @throws BrainError `not_found` for a session that does not exist and is not made, `conflict` when the one to make
+   * exists, `overloaded` (J9), `storage_unavailable` (J4).
+   */
   append(append: Append): Promise<Appended>
+  /** Records after sequence `after`; none when there is no such session. */
   page(session: SessionId, after: number, bounds: { limit: number; maxBytes: number }): Promise<Page>
   session(id: SessionId): Promise<SessionRow | undefined>
   /** Sorted by id. */
   sessions(query: SessionQuery): Promise<readonly SessionRow[]>
+  /** Does nothing about a session that does not exist; the claim is answered all the same. */
   remove(session: SessionId, settle?: ClaimKey & { readonly answer: StoredAnswer }): Promise<void>
   /** Claims a key for work that has no record; undefined when the claim was made, otherwise what holds the key. */
   claim(claim: Claim): Promise<Claimed | undefined>
   /** Reads what holds a key, if anything does. */
   claimed(key: ClaimKey): Promise<Claimed | undefined>
+  /** Answers an open claim; an answered or unknown one stays as it is. */
   settle(key: ClaimKey, answer: StoredAnswer): Promise<void>
   /** Forgets an open claim, so that its key may be used again. */
   release(key: ClaimKey): Promise<void>
-  /** Forgets answers older than the retention time. */
+  /**
+   * Forgets answers that were given more than `olderThanMs` milliseconds ago, and open claims of that age that an earlier
+   * server left behind.
+   */
   expireClaims(olderThanMs: number): Promise<void>
   health(): JournalHealth
 }

@@ -1,13 +1,15 @@
 import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import { describeFaults } from './describe-faults.ts'
+import { EQUALITY_KEYWORDS } from './equality-keywords.ts'
 import { boundsFault } from './schema-bounds.ts'
 
 /** Says what is wrong with the JSON text of a value, if anything is. */
 type Check = (valueText: string) => string | undefined
 export type CompiledSchema = { readonly fault: string } | { readonly check: Check }
 
-/** Values up to this length are told every fault; for larger ones looking on could be what is costly. */
-const EVERY_FAULT_LENGTH = 16 * 1024
+/** Schemas and values up to these lengths are told every fault; for larger ones looking on could be what is costly. */
+const EVERY_FAULT_SCHEMA_LENGTH = 8 * 1024
+const EVERY_FAULT_VALUE_LENGTH = 16 * 1024
 
 /** Patterns that are only valid without the `u` flag are common in the wild. */
 function tolerantRegExp(pattern: string, flags: string): RegExp {
@@ -24,7 +26,9 @@ const OPTIONS: Options = {
   ownProperties: true, // a schema that asks for `toString` must not find Object.prototype's
   inlineRefs: false, // schemas that refer to themselves many times over would be copied as often
   logger: false,
-  code: { regExp: Object.assign(tolerantRegExp, { code: 'tolerantRegExp' }) },
+  verbose: true, // errors name the schema that they break
+  // Making its code smaller takes the validator far longer than running it saves.
+  code: { optimize: false, regExp: Object.assign(tolerantRegExp, { code: 'tolerantRegExp' }) },
 }
 
 const metaSchema = new Ajv2020({ ...OPTIONS, inlineRefs: true })
@@ -32,18 +36,21 @@ const metaSchema = new Ajv2020({ ...OPTIONS, inlineRefs: true })
 void metaSchema.validateSchema({})
 
 /** Each schema has a validator of its own: nothing that one declares can be seen by another, or outlives it. */
-const newValidator = (allErrors: boolean): Ajv2020 =>
-  new Ajv2020({ ...OPTIONS, allErrors, meta: false, validateSchema: false })
+function newValidator(allErrors: boolean): Ajv2020 {
+  const validator = new Ajv2020({ ...OPTIONS, allErrors, meta: false, validateSchema: false })
+  for (const definition of EQUALITY_KEYWORDS) validator.removeKeyword(definition.keyword).addKeyword(definition)
+  return validator
+}
 
 export function compileSchema(text: string): CompiledSchema {
   try {
-    return compile(JSON.parse(text))
+    return compile(JSON.parse(text), text.length <= EVERY_FAULT_SCHEMA_LENGTH)
   } catch (error) {
     return { fault: reasonOf(error) }
   }
 }
 
-function compile(given: unknown): CompiledSchema {
+function compile(given: unknown, tellsEvery: boolean): CompiledSchema {
   if (typeof given !== 'object' || given === null) return { fault: 'it is no object' }
   const fault = boundsFault(given)
   if (fault !== undefined) return { fault }
@@ -55,7 +62,7 @@ function compile(given: unknown): CompiledSchema {
   const check: Check = (valueText) => {
     const value: unknown = JSON.parse(valueText)
     if (first(value)) return undefined
-    if (valueText.length > EVERY_FAULT_LENGTH) return describeFaults(first.errors ?? [])
+    if (!tellsEvery || valueText.length > EVERY_FAULT_VALUE_LENGTH) return describeFaults(first.errors ?? [])
     every ??= newValidator(true).compile(schema)
     every(value)
     return describeFaults(every.errors ?? [])

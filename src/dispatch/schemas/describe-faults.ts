@@ -1,5 +1,7 @@
 import type { ErrorObject } from 'ajv'
 
+type Fault = ErrorObject<string, Record<string, unknown>>
+
 const MAX_FAULTS_LENGTH = 1000
 const MAX_FAULT_LENGTH = 300
 const MAX_FAULTS = 8
@@ -15,25 +17,22 @@ export function describeFaults(errors: readonly ErrorObject[]): string {
   return text
 }
 
-function describeFault({
-  instancePath,
-  keyword,
-  params,
-  message,
-}: ErrorObject<string, Record<string, unknown>>): string {
-  const at = instancePath === '' ? 'the value' : instancePath
-  return cut(`${cut(at, MAX_FAULT_LENGTH / 2)} ${expectation(keyword, params) ?? message ?? `breaks "${keyword}"`}`)
+function describeFault(error: Fault): string {
+  const at = error.instancePath === '' ? 'the value' : error.instancePath
+  return cut(`${cut(at, MAX_FAULT_LENGTH / 2)} ${expectation(error) ?? error.message ?? `breaks "${error.keyword}"`}`)
 }
 
 /** Where it has something better to say than the validator: names and allowed values, in one form. */
-function expectation(keyword: string, params: Readonly<Record<string, unknown>>): string | undefined {
+function expectation({ keyword, params, schema }: Fault): string | undefined {
   switch (keyword) {
     case 'enum':
-      return `must be one of ${list(params['allowedValues'])}`
+      return `must be one of ${list(schema)}`
     case 'const':
-      return `must be ${print(params['allowedValue'])}`
+      return `must be ${print(schema)}`
     case 'type':
       return `must be ${[params['type']].flat().join(' or ')}`
+    case 'uniqueItems':
+      return 'must not hold the same item twice'
     case 'required':
       return `must have the property ${print(params['missingProperty'])}`
     case 'additionalProperties':

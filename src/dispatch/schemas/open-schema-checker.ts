@@ -4,9 +4,15 @@ import { BrainError, clip } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { SchemaLane } from './schema-lane.ts'
 
+const MIB = 1024 * 1024
 const MAX_SCHEMA_BYTES = 64 * 1024
+const CHECK_LIMIT_MS = 250
+/** Values up to this length pass in the quick lane. */
+const QUICK_VALUE_LENGTH = MIB
+/** What carrying and parsing a large value may take besides, on a busy machine; no schema is to blame for it. */
+const LARGE_VALUE_MS_PER_MIB = 50
 const MAX_MESSAGE_LENGTH = 1000
-const MAX_SUSPECTS = 1000
+const MAX_COSTLY = 1000
 
 type Printed = { readonly text: string; readonly digest: string }
 
@@ -14,20 +20,20 @@ type Printed = { readonly text: string; readonly digest: string }
 export const openSchemaChecker = (): SchemaChecker => new ThreadedSchemaChecker()
 
 /**
- * Two lanes: a schema that has once cost a thread its life is checked in the second from then on, so that it can delay
- * others once, and after that only its like.
+ * Two lanes, each a thread: the quick one, and one for what would hold others up there, which is large values and every
+ * schema that has once cost a thread its life. So a bad schema delays good ones once, and after that only its like.
  */
 class ThreadedSchemaChecker implements SchemaChecker {
-  readonly #common: SchemaLane
-  readonly #suspect: SchemaLane
-  readonly #suspects = new Set<string>()
+  readonly #quick: SchemaLane
+  readonly #slow: SchemaLane
+  readonly #costly = new Set<string>()
   readonly #printed = new WeakMap<JsonObject, Printed>()
   #closed = false
 
   constructor() {
-    this.#suspect = new SchemaLane(() => undefined)
-    this.#common = new SchemaLane((digest) => this.#setApart(digest))
-    this.#common.start()
+    this.#slow = new SchemaLane(() => undefined)
+    this.#quick = new SchemaLane((digest) => this.#setApart(digest))
+    this.#quick.start()
   }
 
   checkSchema(schema: JsonObject): Promise<SchemaVerdict> {
@@ -40,7 +46,7 @@ class ThreadedSchemaChecker implements SchemaChecker {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
-    await Promise.all([this.#common.close(), this.#suspect.close()])
+    await Promise.all([this.#quick.close(), this.#slow.close()])
   }
 
   async #check(schema: JsonObject, value?: string): Promise<SchemaVerdict> {
@@ -49,9 +55,12 @@ class ThreadedSchemaChecker implements SchemaChecker {
     const bytes = Buffer.byteLength(text)
     if (bytes > MAX_SCHEMA_BYTES)
       return invalid(`the schema has ${bytes} bytes, which is over the limit of ${MAX_SCHEMA_BYTES}`)
-    const lane = this.#suspects.has(digest) ? this.#suspect : this.#common
-    const fault = await new Promise<string | undefined>((resolve, reject) => {
-      lane.add({ digest, schema: text, value, settle: resolve, fail: reject })
+    const length = value?.length ?? 0
+    const isLarge = length > QUICK_VALUE_LENGTH
+    const lane = isLarge || this.#costly.has(digest) ? this.#slow : this.#quick
+    const limitMs = CHECK_LIMIT_MS + (isLarge ? Math.ceil(length / MIB) * LARGE_VALUE_MS_PER_MIB : 0)
+    const fault = await new Promise<string | undefined>((settle, fail) => {
+      lane.add({ digest, schema: text, value, limitMs, settle, fail })
     })
     return fault === undefined ? { valid: true } : invalid(fault)
   }
@@ -67,10 +76,10 @@ class ThreadedSchemaChecker implements SchemaChecker {
   }
 
   #setApart(digest: string): void {
-    const [oldest] = this.#suspects
-    if (this.#suspects.size >= MAX_SUSPECTS && oldest !== undefined) this.#suspects.delete(oldest)
-    this.#suspects.add(digest)
-    for (const job of this.#common.withdraw(digest)) this.#suspect.add(job)
+    const [oldest] = this.#costly
+    if (this.#costly.size >= MAX_COSTLY && oldest !== undefined) this.#costly.delete(oldest)
+    this.#costly.add(digest)
+    for (const job of this.#quick.withdraw(digest)) this.#slow.add(job)
   }
 }
 

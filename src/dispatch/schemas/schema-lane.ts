@@ -3,20 +3,33 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 import { BrainError, messageOf } from '../../kernel/errors.ts'
 import type { FromSchemaThread, SchemaCheck } from './schema-protocol.ts'
 
-export const CHECK_LIMIT_MS = 250
 const MAX_KNOWN_SCHEMAS = 256
-const MAX_HEAP_MIB = 256
+/** What compiling a large schema may take besides, once per thread, on a busy machine. */
+const COMPILE_MS_PER_KIB = 5
+/** A check's time is what it computes: on a busy machine it may last longer, up to so many times as long. */
+const MAX_STRETCH = 4
+/** Reaching its heap's limit would not end the thread but abort the process: no check has the time to get there. */
+const MAX_HEAP_MIB = 2048
 
 /** What is asked of a lane; `settle` gets the fault, or undefined when there is none. */
 export type Job = {
   readonly digest: string
   readonly schema: string
   readonly value: string | undefined
+  /** Time that the check may take once it is its turn, when its schema is compiled already. */
+  readonly limitMs: number
   readonly settle: (fault: string | undefined) => void
   readonly fail: (error: BrainError) => void
 }
 
-type Thread = { readonly worker: Worker; readonly port: MessagePort; ready: boolean }
+type Waiting = { readonly job: Job; limitMs: number }
+type Thread = {
+  readonly worker: Worker
+  readonly port: MessagePort
+  ready: boolean
+  /** What it had computed when its present check began, at most a few milliseconds less. */
+  cpuMs: number
+}
 
 // The compiler rewrites import specifiers but not URLs: the thread takes the extension of this file.
 const entry = new URL(`./schema-thread${extname(import.meta.filename)}`, import.meta.url)
@@ -28,7 +41,7 @@ const entry = new URL(`./schema-thread${extname(import.meta.filename)}`, import.
 export class SchemaLane {
   readonly #onCostly: (digest: string) => void
   /** Unanswered jobs, in the order in which the thread has them. */
-  readonly #jobs = new Map<number, Job>()
+  readonly #jobs = new Map<number, Waiting>()
   /** Digests whose schemas the thread has, longest unused first. */
   readonly #known = new Set<string>()
   readonly #ending = new Set<Promise<unknown>>()
@@ -48,18 +61,19 @@ export class SchemaLane {
 
   add(job: Job): void {
     const id = ++this.#lastId
-    this.#jobs.set(id, job)
+    const waiting: Waiting = { job, limitMs: job.limitMs }
+    this.#jobs.set(id, waiting)
     this.start()
     if (this.#thread?.ready !== true) return
-    this.#post(this.#thread, id, job)
+    this.#post(this.#thread, id, waiting)
     if (this.#jobs.size === 1) this.#startClock()
   }
 
   /** Takes the unanswered jobs of a schema out of this lane, to be run elsewhere. Only between two threads. */
   withdraw(digest: string): readonly Job[] {
-    const found = [...this.#jobs].filter(([, job]) => job.digest === digest)
+    const found = [...this.#jobs].filter(([, { job }]) => job.digest === digest)
     for (const [id] of found) this.#jobs.delete(id)
-    return found.map(([, job]) => job)
+    return found.map(([, { job }]) => job)
   }
 
   async close(): Promise<void> {
@@ -77,7 +91,7 @@ export class SchemaLane {
       transferList: [port2],
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB },
     })
-    const thread: Thread = { worker, port, ready: false }
+    const thread: Thread = { worker, port, ready: false, cpuMs: 0 }
     let cause = 'its thread ended'
     port.on('message', (message: FromSchemaThread) => this.#receive(thread, message))
     worker.on('error', (error) => {
@@ -89,20 +103,23 @@ export class SchemaLane {
 
   #receive(thread: Thread, message: FromSchemaThread): void {
     if (thread !== this.#thread) return
+    thread.cpuMs = message.cpuMs ?? thread.cpuMs
     if (message.type === 'ready') {
       thread.ready = true
-      for (const [id, job] of this.#jobs) this.#post(thread, id, job)
+      for (const [id, waiting] of this.#jobs) this.#post(thread, id, waiting)
       this.#startClock()
       return
     }
-    const job = this.#jobs.get(message.id)
+    const waiting = this.#jobs.get(message.id)
     this.#jobs.delete(message.id)
     this.#headSince = performance.now()
-    job?.settle(message.fault)
+    waiting?.job.settle(message.fault)
   }
 
-  #post(thread: Thread, id: number, { digest, schema, value }: Job): void {
+  #post(thread: Thread, id: number, waiting: Waiting): void {
+    const { digest, schema, value, limitMs } = waiting.job
     const isKnown = this.#known.delete(digest)
+    waiting.limitMs = isKnown ? limitMs : limitMs + Math.floor(schema.length / 1024) * COMPILE_MS_PER_KIB
     this.#known.add(digest)
     const [oldest] = this.#known
     const drop = this.#known.size > MAX_KNOWN_SCHEMAS ? oldest : undefined
@@ -119,7 +136,15 @@ export class SchemaLane {
 
   #startClock(): void {
     this.#headSince = performance.now()
-    if (this.#jobs.size > 0) this.#timer ??= setTimeout(() => this.#look(), CHECK_LIMIT_MS)
+    this.#timer ??= this.#timerFor(this.#head)
+  }
+
+  get #head(): Waiting | undefined {
+    return this.#jobs.values().next().value
+  }
+
+  #timerFor(head: Waiting | undefined): NodeJS.Timeout | undefined {
+    return head && setTimeout(() => this.#look(), this.#headSince + head.limitMs - performance.now())
   }
 
   /** One timer watches whatever is first: it looks when the time of the job that it was set for would be over. */
@@ -127,28 +152,51 @@ export class SchemaLane {
     this.#timer = undefined
     const thread = this.#thread
     if (thread?.ready !== true) return
-    // Verdicts that are here already count, however late this thread comes to read them.
+    this.#drain(thread)
+    const head = this.#head
+    const lasted = performance.now() - this.#headSince
+    if (head === undefined || lasted < head.limitMs) this.#timer = this.#timerFor(head)
+    else if (lasted < head.limitMs * MAX_STRETCH) void this.#measure(thread, head)
+    else this.#giveUp(head)
+  }
+
+  /** Verdicts that are here already count, however late this thread comes to read them. */
+  #drain(thread: Thread): void {
     for (let next; (next = receiveMessageOnPort(thread.port)) !== undefined;) this.#receive(thread, next.message)
-    if (this.#jobs.size === 0) return
-    const left = this.#headSince + CHECK_LIMIT_MS - performance.now()
-    if (left > 0) this.#timer = setTimeout(() => this.#look(), left)
-    else this.#giveUp(`the check took more than ${CHECK_LIMIT_MS} ms`)
+  }
+
+  async #measure(thread: Thread, head: Waiting): Promise<void> {
+    // For a thread that does not answer, being in the middle of something that cannot be interrupted.
+    const longest = this.#headSince + head.limitMs * MAX_STRETCH - performance.now()
+    this.#timer = setTimeout(() => this.#look(), longest)
+    const usage = await thread.worker.cpuUsage().catch(() => undefined)
+    if (thread !== this.#thread || usage === undefined) return
+    this.#drain(thread)
+    clearTimeout(this.#timer)
+    const left = head.limitMs - ((usage.user + usage.system) / 1000 - thread.cpuMs)
+    if (head !== this.#head) this.#timer = this.#timerFor(this.#head)
+    else if (left <= 0) this.#giveUp(head)
+    else this.#timer = setTimeout(() => this.#look(), Math.min(left, longest))
   }
 
   #exited(thread: Thread, cause: string): void {
     thread.port.close()
     if (thread !== this.#thread) return
-    if (thread.ready) return this.#giveUp(`the check ended its thread: ${cause}`)
+    if (thread.ready) return this.#endHead(`the check ended its thread: ${cause}`)
     this.#endThread()
     this.#failAll(cause)
   }
 
+  #giveUp(head: Waiting): void {
+    this.#endHead(`the check took more than ${head.limitMs} ms`)
+  }
+
   /** Ends the thread together with the check that it is at; what waits begins again on another. */
-  #giveUp(reason: string): void {
+  #endHead(reason: string): void {
     this.#endThread()
     const [head] = this.#jobs
     if (head === undefined) return
-    const [id, job] = head
+    const [id, { job }] = head
     this.#jobs.delete(id)
     this.#onCostly(job.digest)
     job.settle(`the schema is too costly: ${reason}`)
@@ -168,8 +216,8 @@ export class SchemaLane {
   }
 
   #failAll(reason: string): void {
-    const jobs = [...this.#jobs.values()]
+    const waiting = [...this.#jobs.values()]
     this.#jobs.clear()
-    for (const { fail } of jobs) fail(new BrainError('internal', `Cannot check a schema: ${reason}`))
+    for (const { job } of waiting) job.fail(new BrainError('internal', `Cannot check a schema: ${reason}`))
   }
 }

@@ -10,7 +10,10 @@ export type SchemaCheck = {
   readonly value?: string
 }
 
-/** Verdicts come in the order of the checks; `fault` is absent when all is well. */
+/**
+ * Verdicts come in the order of the checks; `fault` is absent when all is well. `cpuMs` is what the thread has computed
+ * so far; now and then a verdict carries it.
+ */
 export type FromSchemaThread =
-  | { readonly type: 'ready' }
-  | { readonly type: 'verdict'; readonly id: number; readonly fault?: string }
+  | { readonly type: 'ready'; readonly cpuMs: number }
+  | { readonly type: 'verdict'; readonly id: number; readonly fault?: string; readonly cpuMs?: number }

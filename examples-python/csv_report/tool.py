@@ -105,7 +105,7 @@ def _markdown(name: str, group_by: str, summed: str | None, table: Table) -> str
     lines = [[group.name, str(group.rows)] + ([] if summed is None else [f"{group.sum:g}"]) for group in table.sorted_groups()]
     total = [["**all**", str(table.rows)] + ([] if summed is None else [f"{table.total:g}"])]
     body = [header, ["---"] * len(header), *lines, *total]
-    skipped = f"\n{table.skipped} rows had no number to add and were left out.\n" if table.skipped else ""
+    skipped = f"\nRows left out because their number could not be read: {table.skipped}\n" if table.skipped else ""
     return f"# {name} by {group_by}\n\n" + "".join(_line(cells) for cells in body) + skipped
 
 

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { limitsTable } from './limits-table.ts'
 
 const page = join(import.meta.dirname, '../../docs/configuration.md')
-const GENERATED = /(<!-- limits: written by `npm run docs` -->\n)[^]*?(\n<!-- end -->)/
+const GENERATED = /(<!-- limits: written by `npm run docs` -->\n)[^]*?(<!-- end -->)/
 
 const text = await readFile(page, 'utf8')
 if (!GENERATED.test(text)) throw new Error(`Cannot write the table of limits: ${page} has no place for it`)
 await writeFile(
   page,
-  text.replace(GENERATED, (_all, before: string, after: string) => `${before}${limitsTable()}${after}`),
+  text.replace(GENERATED, (_all, before: string, after: string) => `${before}${limitsTable()}\n${after}`),
 )

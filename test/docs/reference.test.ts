@@ -44,14 +44,12 @@ describe('docs/configuration.md', () => {
 
   it('shows the defaults that an empty environment gives', () => {
     const shown = new Map(rowsOf(page).map(({ name, cells }) => [name, cells[0]?.replaceAll('`', '')]))
-    const { listen, dataDirectory, logLevel, isUnsafeAllowed, boxPerInvocation, scriptedModel, ...rest } = loadConfig(
-      {},
-    )
+    const { listen, dataDirectory, logLevel, isUnsafeAllowed, isolation, scriptedModel, ...rest } = loadConfig({})
     expect(shown.get('BRAIN_LISTEN')).toBe(`${listen.host}:${listen.port}`)
     expect(shown.get('BRAIN_DATA_DIR')).toBe(dataDirectory)
     expect(shown.get('BRAIN_LOG_LEVEL')).toBe(logLevel)
     expect(shown.get('BRAIN_ENV_UNSAFE')).toBe(isUnsafeAllowed ? '1' : '0')
-    expect(shown.get('BRAIN_ENV_ISOLATION')).toBe(boxPerInvocation ? 'invocation' : 'tool')
+    expect(shown.get('BRAIN_ENV_ISOLATION')).toBe(isolation)
     expect(shown.get('BRAIN_SCRIPTED_MODEL')).toBe(scriptedModel === undefined ? '0' : '1')
     expect(rest).toMatchObject({ apiToken: undefined, publicUrl: undefined, corsOrigins: [], secretKey: undefined })
     expect(rest).toMatchObject({ sessionIdleTtlMs: undefined, allow: { secrets: [], filesystem: [] } })

@@ -122,11 +122,13 @@ WitWorld = serve(run)
 
 def componentize(python: Path, folder: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        (Path(scratch) / "brain_entry.py").write_text(entry(folder), encoding="utf-8")
+        # Built from a copy: the compiler's Python leaves its own files beside what it imports.
+        shutil.copytree(folder, scratch, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(HERE / "brain_guest.py", scratch)
+        (Path(scratch) / "brain_entry.py").write_text(entry(folder), encoding="utf-8")
         command = [str(python), "-c", "import sys, componentize_py; sys.exit(componentize_py.script())", "--quiet"]
         command += ["--wit-path", str(WIT), "--world", "tool", "componentize", "brain_entry", "--output", str(target)]
-        command += ["--python-path", scratch, "--python-path", str(folder)]
+        command += ["--python-path", scratch]
         # Set by some shells and then in the way of modules of the same name.
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=scratch)

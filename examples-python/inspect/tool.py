@@ -7,7 +7,7 @@ from pathlib import Path
 
 from brain_guest import Call, Failure, emit, workspace_path
 
-# A listing of this many entries still fits the megabyte that one result may have.
+# With paths of 200 bytes, this many entries still fit the megabyte that one result may have.
 MAX_ENTRIES = 4_000
 
 

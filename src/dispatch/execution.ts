@@ -1,20 +1,14 @@
-import { BrainError, clip, messageOf } from '../kernel/errors.ts'
+import { BrainError, clip } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
 import { parseJson, type Json, type JsonObject } from '../kernel/json.ts'
-import {
-  asToolOutput,
-  errorOutcome,
-  faultOfEnvelope,
-  looksLikeOutcome,
-  toToolResult,
-  type ToolOutput,
-} from '../contract/outcome.ts'
+import { errorOutcome, looksLikeOutcome, toToolResult, type ToolOutput } from '../contract/outcome.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import { isReservedKind, type JournalRecord, type NewRecord } from '../journal/record.ts'
 import type { ClaimKey, StoredAnswer } from '../journal/journal.ts'
 import type { Budget } from './budget.ts'
 import { CallNotes, type CallLogs } from './call-log.ts'
+import { parseOutput, readOutput } from './tool-output.ts'
 import type { CallNote, CallServices, Receipt, RunningCall } from './tool-binding.ts'
 
 /** Asks the session's model on behalf of a tool (contract 6.3, 7.4, A18). */
@@ -236,43 +230,19 @@ export class Execution implements CallServices {
     }
   }
 
-  /**
-   * Reads an envelope and checks its value.
-   * @throws BrainError `invalid_output`
-   */
-  async #readOutput(value: Json): Promise<ToolOutput> {
-    const fault = faultOfEnvelope(value)
-    if (fault !== undefined)
-      throw new BrainError('invalid_output', `Cannot take this outcome of tool "${this.#context.tool}": ${fault}`)
-    const output = asToolOutput(value)
-    const schema = this.#context.outputSchema
-    if (output.status !== 'ok' || schema === undefined) return output
-    const verdict = await this.#context.schemas.checkValue(schema, JSON.stringify(output.value))
-    if (!verdict.valid)
-      throw new BrainError(
-        'invalid_output',
-        `Cannot take this output of tool "${this.#context.tool}": ${verdict.message}`,
-      )
-    return output
+  #readOutput(value: Json): Promise<ToolOutput> {
+    return readOutput(value, this.#context)
   }
 
-  /** Like {@link #readOutput} for what a tool returns or finishes with: a fault ends the call (contract A17). */
+  /** Like {@link readOutput} for what a tool returns or finishes with: a fault ends the call (contract A17). */
   async #readLastOutput(outcomeText: string): Promise<ToolOutput> {
     try {
-      const output = await this.#readOutput(this.#parseOutput(outcomeText))
+      const output = await this.#readOutput(parseOutput(outcomeText, this.#context))
       this.#assertOpen()
       return output
     } catch (error) {
       if (!(error instanceof BrainError) || error.code !== 'invalid_output') throw error
       throw await this.#closeFor(error)
-    }
-  }
-
-  #parseOutput(text: string): Json {
-    try {
-      return parseJson(text, `output of tool "${this.#context.tool}"`)
-    } catch (error) {
-      throw new BrainError('invalid_output', messageOf(error), { cause: error })
     }
   }
 
@@ -367,7 +337,7 @@ export class Execution implements CallServices {
   async #takeResult(text: string): Promise<unknown> {
     if (text === '') return this.#returned ? undefined : this.#return([])
     try {
-      const value = this.#parseOutput(text)
+      const value = parseOutput(text, this.#context)
       const output = await this.#readOutput(looksLikeOutcome(value) ? value : { status: 'ok', value })
       if (this.#state !== 'open') return undefined
       this.#context.budget.chargeEmission(Buffer.byteLength(text))

@@ -218,7 +218,7 @@ async function sqliteSubject(): Promise<Subject> {
   const subject: Subject = {
     journal: await open(),
     breakWrites() {
-      foreign = new DatabaseSync(join(directory, 'journal/journal.sqlite'))
+      foreign = new DatabaseSync(join(directory, 'journal/journal.sqlite'), { timeout: 5000 })
       foreign.exec('BEGIN IMMEDIATE')
     },
     mendWrites: () => foreign?.close(),

@@ -25,7 +25,7 @@ journalContract('sqlite', async (options) => {
     journal,
     // Another process that writes to our database, and does not finish.
     breakWrites() {
-      foreign = new DatabaseSync(join(directory, 'journal/journal.sqlite'))
+      foreign = new DatabaseSync(join(directory, 'journal/journal.sqlite'), { timeout: 5000 })
       foreign.exec('BEGIN IMMEDIATE')
     },
     mendWrites() {

@@ -78,7 +78,7 @@ describe('an uploaded component', () => {
       expect(given.value).toEqual(value)
       expect(given.options).toEqual(option)
       if (typeof value === 'string')
-        expect([given.code_points, given.utf16_units]).toEqual([[...value].length, value.length])
+        expect([given.code_points, given.utf16_units]).toEqual([Array.from(value).length, value.length])
     }
     const events = (await session.records()).filter((record) => record.event_type === 'echoed')
     expect(events.map((record) => record.data)).toEqual(texts)

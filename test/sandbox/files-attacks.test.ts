@@ -197,7 +197,7 @@ describe.each([
       ['SET_TIMES_AT', { one: 'in', two: TIMES }],
       ['SET_TIMES', { two: TIMES }],
     ]
-    for (const [op, fields] of requests) expect(ask(op, fields).code, `${op} ${fields.one}`).toBe('read-only')
+    for (const [op, fields] of requests) expect(ask(op, fields).code, op).toBe('read-only')
     const { value: handle } = must('OPEN', { one: 'in', bits: READ })
     expect(ask('SET_TIMES', { handle, two: TIMES }).code).toBe('read-only')
     expect(ask('WRITE', { handle, two: 'x' }).code).toBe('bad-descriptor')

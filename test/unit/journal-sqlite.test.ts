@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,7 +19,7 @@ import { newSessionId, type TenantId } from '../../src/kernel/ids.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite-journal.ts'
 import { StoreClient } from '../../src/journal/sqlite/store-client.ts'
 import { openForWriting } from '../../src/journal/sqlite/open-database.ts'
-import { migrate, STORE_FORMAT } from '../../src/journal/sqlite/store-format.ts'
+import { STORE_FORMAT } from '../../src/journal/sqlite/store-format.ts'
 import { StoreWriter } from '../../src/journal/sqlite/store-writer.ts'
 import type { WriterCalls } from '../../src/journal/sqlite/protocol.ts'
 import { event, everything } from '../contract/journal-contract.ts'
@@ -115,8 +125,7 @@ describe('openSqliteJournal()', () => {
       return directory
     }
     const run = (sql: string) => (path: string) => {
-      const database = new DatabaseSync(path)
-      migrate(database)
+      const database = openForWriting({ path, busyTimeoutMs: 0 })
       database.exec(sql)
       database.close()
     }
@@ -126,7 +135,12 @@ describe('openSqliteJournal()', () => {
       database.close()
     }
     const newer = prepare(run(`PRAGMA user_version = ${STORE_FORMAT + 1}`))
-    const attempt = (directory: string) => openSqliteJournal({ directory, limits: defaultLimits })
+    const attempt = async (directory: string) => {
+      const before = readFileSync(databaseIn(directory))
+      await openSqliteJournal({ directory, limits: defaultLimits }).finally(() => {
+        expect(readFileSync(databaseIn(directory)).equals(before)).toBe(true)
+      })
+    }
     await expect(attempt(newer)).rejects.toMatchObject({
       code: 'storage_unavailable',
       message: expect.stringContaining(`format ${STORE_FORMAT + 1} is newer than format ${STORE_FORMAT}`),
@@ -187,30 +201,11 @@ describe('openSqliteJournal()', () => {
     foreign.close()
     await vi.waitUntil(() => journal.health().state === 'ok', { timeout: 5000 })
   })
-
-  it('`remove()` purges the records from the file, also when the server ends before it is done', async () => {
-    const directory = temporaryDirectory()
-    const journal = await open(directory)
-    const session = newSessionId()
-    await journal.append({ session, create, records: Array.from({ length: 3000 }, (_, n) => event(n)) })
-    await journal.remove(session)
-    await journal[Symbol.asyncDispose]()
-    const count = (): unknown => {
-      const database = new DatabaseSync(databaseIn(directory), { readOnly: true })
-      const row = database.prepare('SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM removed) AS n').get()
-      database.close()
-      return row?.['n']
-    }
-    expect(count()).toBeGreaterThan(0)
-    await open(directory)
-    await vi.waitUntil(() => count() === 0, { timeout: 5000 })
-  })
 })
 
 describe('StoreWriter', () => {
   function writerOn(path: string): { writer: StoreWriter; database: DatabaseSync } {
     const database = openForWriting({ path, busyTimeoutMs: 0 })
-    migrate(database)
     onTestFinished(() => database.close())
     return { writer: new StoreWriter(database), database }
   }
@@ -244,6 +239,31 @@ describe('StoreWriter', () => {
     ])
     database.exec('PRAGMA max_page_count = 100000')
     expect(writer.answer([append(7, 'b', 'x'.repeat(100_000))])).toMatchObject([{ ok: true, value: { first: 3 } }])
+  })
+
+  it('`tidy()` purges a removed session step by step, also after a restart (J10)', () => {
+    const path = join(temporaryDirectory(), 'journal.sqlite')
+    const count = (database: DatabaseSync) =>
+      database.prepare('SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM removed) AS n').get()?.['n']
+    const before = openForWriting({ path, busyTimeoutMs: 0 })
+    const records = Array.from({ length: 1800 }, () => ({ type: 'note', data: '1', origin: null }))
+    const request = { session: 'gone', at: 1, records, create: { tenant, labels: {} } }
+    const writer = new StoreWriter(before)
+    writer.answer([{ id: 1, op: 'append', request }, append(2, 'stays', 'here', true)])
+    expect(writer.answer([{ id: 3, op: 'remove', request: { session: 'gone', at: 2 } }])).toMatchObject([{ ok: true }])
+    expect(count(before)).toBe(1802)
+    expect(writer.tidy()).toBe(true)
+    expect(count(before)).toBe(1302)
+    writer.close()
+
+    const { writer: next, database } = writerOn(path)
+    while (next.tidy());
+    expect(count(database)).toBe(1)
+    expect(next.answer([append(4, 'stays', 'here'), append(5, 'new', 'first', true)])).toMatchObject([
+      { ok: true, value: { first: 2 } },
+      { ok: true, value: { first: 1 } },
+    ])
+    expect(count(database)).toBe(3)
   })
 
   it('`tidy()` keeps the log bounded, and does without while a reader holds an old snapshot', () => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-/// A listing of this many entries still fits the megabyte that one result may have.
+/// With paths of 200 bytes, this many entries still fit the megabyte that one result may have.
 const MAX_ENTRIES: usize = 4_000;
 
 #[derive(Debug, Default, PartialEq, Serialize)]

@@ -63,27 +63,24 @@ function pragma(database: DatabaseSync, name: 'application_id' | 'user_version')
 const isEmpty = (database: DatabaseSync): boolean =>
   database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
 
-/** Why the database cannot be used, or undefined when it can. */
-function refusal(database: DatabaseSync): string | undefined {
+/**
+ * Reads nothing but the header and the schema, and changes nothing.
+ *
+ * @throws Error saying why the database is not ours to use.
+ */
+export function requireOurFormat(database: DatabaseSync): void {
   const application = pragma(database, 'application_id')
   const format = pragma(database, 'user_version')
-  if (application !== APPLICATION_ID)
-    return application === 0 && format === 0 && isEmpty(database)
-      ? undefined
-      : 'it is a SQLite database of another application'
+  const isFresh = application === 0 && format === 0 && isEmpty(database)
+  if (application !== APPLICATION_ID && !isFresh) throw new Error('it is a SQLite database of another application')
   if (format > STORE_FORMAT)
-    return `its format ${format} is newer than format ${STORE_FORMAT} that this version of Brain knows: run the newer version`
-  return undefined
+    throw new Error(
+      `its format ${format} is newer than format ${STORE_FORMAT} that this version of Brain knows: run the newer version`,
+    )
 }
 
-/**
- * Brings the database to the format of this code, in one transaction; an empty one is filled.
- *
- * @throws Error saying why the database is not ours to use; it is unchanged then.
- */
+/** Brings a database of ours to the format of this code, in one transaction; an empty one is filled. */
 export function migrate(database: DatabaseSync): void {
-  const reason = refusal(database)
-  if (reason !== undefined) throw new Error(reason)
   const format = pragma(database, 'user_version')
   if (format === STORE_FORMAT) return
   database.exec('BEGIN IMMEDIATE')

@@ -5,11 +5,11 @@ import type { ComponentId } from '../../kernel/ids.ts'
 import {
   type ArtifactCore,
   artifactDirectory,
+  digestOf,
   MANIFEST_FILE,
   printManifest,
   readArtifact,
   SCRIPT_FILE,
-  sha256,
   TOOLCHAIN,
 } from './artifact.ts'
 import { AtomicDirectory, namesIn, writeDurably } from './durable-files.ts'
@@ -112,14 +112,14 @@ export class ArtifactCache {
           const file = `core-${index}.wasm`
           await writeDurably(join(staged, file), core.bytes)
           bytes += core.bytes.length
-          cores.push({ name, sha256: sha256(core.bytes), size: core.bytes.length, file })
+          cores.push({ name, sha256: await digestOf(core.bytes), size: core.bytes.length, file })
         } else {
           const { offset, size } = core
-          cores.push({ name, sha256: sha256(upload.subarray(offset, offset + size)), size, offset })
+          cores.push({ name, sha256: await digestOf(upload.subarray(offset, offset + size)), size, offset })
         }
       }
       await writeDurably(join(staged, SCRIPT_FILE), made.js)
-      const js = { sha256: sha256(made.js), size: made.js.length }
+      const js = { sha256: await digestOf(made.js), size: made.js.length }
       const manifest = printManifest({ component: id, js, cores })
       await writeDurably(join(staged, MANIFEST_FILE), manifest)
       await this.#directory.place(staged, id)

@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { BrainError, messageOf } from '../../kernel/errors.ts'
 import type { ComponentId } from '../../kernel/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
@@ -45,7 +46,20 @@ export type Artifact = {
   readonly cores: readonly { readonly name: string; readonly bytes: Buffer }[]
 }
 
+/** For small texts; {@link digestOf} does not keep the thread. */
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+const DIGEST_STEP = 1024 * 1024
+
+/** The SHA-256 of bytes that may be many: whoever else needs this thread waits for one step at most. */
+export async function digestOf(bytes: Uint8Array): Promise<string> {
+  const hash = createHash('sha256')
+  for (let at = 0; at < bytes.length; at += DIGEST_STEP) {
+    if (at > 0) await immediate()
+    hash.update(bytes.subarray(at, at + DIGEST_STEP))
+  }
+  return hash.digest('hex')
+}
 
 export const componentDirectory = (data: string, id: ComponentId): string => join(data, 'components', id)
 export const componentFile = (data: string, id: ComponentId): string =>
@@ -119,7 +133,8 @@ type Expected = { readonly sha256: string; readonly size: number }
 async function readVerified(path: string, expected: Expected, offset?: number): Promise<Buffer> {
   const slice = offset === undefined ? undefined : { offset, size: expected.size }
   const bytes = await readOwnFile(path, expected.size, slice)
-  if (bytes.length !== expected.size || sha256(bytes) !== expected.sha256) throw new Error('its content is damaged')
+  if (bytes.length !== expected.size || (await digestOf(bytes)) !== expected.sha256)
+    throw new Error('its content is damaged')
   return bytes
 }
 

@@ -152,7 +152,7 @@ export class ComponentWalk {
     if (form > 1) throw reader.malformed('a core instance has an unknown form', reader.at - 1)
     if (form === 0) reader.u32()
     for (let count = reader.u32(); count > 0; count--) {
-      reader.coreName()
+      reader.skipCoreName()
       reader.byte()
       reader.u32()
     }
@@ -186,7 +186,7 @@ export class ComponentWalk {
       reader.name()
     } else if (target === 1) {
       reader.u32()
-      reader.coreName()
+      reader.skipCoreName()
     } else if (target === 2) {
       const level = reader.u32()
       const index = reader.u32()

@@ -5,7 +5,7 @@ import type { ComponentId } from '../../kernel/ids.ts'
 import { describeLimit, type Limits } from '../../contract/limits.ts'
 import type { SchemaChecker } from '../../contract/schema-checker.ts'
 import type { Component, Components, SandboxLevel } from '../sandbox.ts'
-import { componentFile, readOwnFile, sha256 } from './artifact.ts'
+import { componentFile, digestOf, readOwnFile } from './artifact.ts'
 import { ArtifactCache } from './artifact-cache.ts'
 import { checkScript } from './check-script.ts'
 import { ComponentFiles, UPLOAD } from './component-files.ts'
@@ -224,7 +224,7 @@ class StoredComponents implements ComponentStore {
       await this.#places.run(async () => {
         const { limits, directory } = this.#settings
         const bytes = await readOwnFile(componentFile(directory, id), limits.componentsBytes)
-        if (sha256(bytes) !== id) throw new Error('its stored bytes are damaged; upload it again')
+        if ((await digestOf(bytes)) !== id) throw new Error('its stored bytes are damaged; upload it again')
         await this.#makeArtifact(id, bytes, gate(bytes, limits))
       }, tooBusy)
     } catch (cause) {

@@ -54,8 +54,8 @@ function skipImportDescription(reader: BinaryReader): 'memory' | 'other' {
 function readImports(reader: BinaryReader): number {
   let memories = 0
   for (let count = reader.u32(); count > 0; count--) {
-    reader.coreName()
-    reader.coreName()
+    reader.skipCoreName()
+    reader.skipCoreName()
     if (skipImportDescription(reader) === 'memory') memories++
   }
   reader.finish('the import section of a core module')
@@ -73,7 +73,7 @@ function readMemories(reader: BinaryReader): number {
 
 function readExports(reader: BinaryReader): void {
   for (let count = reader.u32(); count > 0; count--) {
-    reader.coreName()
+    reader.skipCoreName()
     if (reader.byte() > KIND.tag) throw reader.malformed('an export has an unknown kind', reader.at - 1)
     reader.u32()
   }

@@ -1,8 +1,9 @@
 import { BinaryReader } from './binary-reader.ts'
 import { ComponentWalk } from './component-walk.ts'
 import { isComponent, isCoreModule, isWasm } from './core-module.ts'
+import { entryType } from './entry-type.ts'
 import { refusal } from './refusal.ts'
-import { checkWorld } from './world.ts'
+import { checkEntryType, checkWorld, ENTRY } from './world.ts'
 
 const MAX_MODULES = 64
 const MAX_DEPTH = 8
@@ -49,6 +50,7 @@ export function gate(bytes: Uint8Array, limits: GateLimits): Gated {
   const walk = new ComponentWalk({ modules: MAX_MODULES, instances: limits.coreInstances, depth: MAX_DEPTH })
   const facts = walk.walk(new BinaryReader(bytes, 0, bytes.length))
   const imports = checkWorld(facts.imports, facts.exports)
+  checkEntryType(entryType(bytes, ENTRY))
   const sections = facts.custom.filter(({ name }) => name === METADATA_SECTION)
   const metadata = sections.find(({ depth }) => depth === 0) ?? sections[0]
   return { imports, metadata: metadata?.content, modules: facts.modules }

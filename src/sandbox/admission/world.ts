@@ -1,10 +1,13 @@
-import { quoted, refusal } from './refusal.ts'
+import { printable, quoted, refusal } from './refusal.ts'
 import type { ExternName } from './component-walk.ts'
 
 /** The world that a tool is built for, as messages name it. */
 export const TOOL_WORLD = 'brain:tool/tool@0.2.0'
-/** The export that makes a component a tool (contract 1.2). */
-const ENTRY = 'run'
+/** The export that makes a component a tool (contract 1.2), and its type as {@link entryType} writes it. */
+export const ENTRY = 'run'
+const ENTRY_TYPE =
+  '(record{input-json:string,configuration-json:string,deadline-at-ms:u64})' +
+  '->result<string,record{code:string,message:string}>'
 
 const BRAIN_VERSION = '0.2.0'
 const WASI_VERSION = /^0\.2\.\d{1,4}$/
@@ -74,4 +77,14 @@ export function checkWorld(imports: readonly ExternName[], exports: readonly Ext
     )
   const paths = imports.filter(({ sort }) => sort === 'instance').map(({ name }) => name.replace(/@.*$/, ''))
   return [...new Set(paths)].toSorted()
+}
+
+/** Refuses an export `run` of another world. @param type what `entryType` found; undefined is not judged. */
+export function checkEntryType(type: string | undefined): void {
+  if (type !== undefined && type !== ENTRY_TYPE)
+    throw refusal(
+      'wrong_world',
+      `its export "${ENTRY}" has the type ${printable(type)}, and the one of the world ${TOOL_WORLD} is ${ENTRY_TYPE}. ` +
+        'Build it for that world',
+    )
 }

@@ -5,7 +5,7 @@ import { unpackTexts } from '../wire/texts.ts'
 import { Component, type Tool } from './component.ts'
 import { describe, type Ending, endingOf } from './ending.ts'
 import { limitRequests, openGate, receive, send, shrinkInbox, takeOutputCounts } from './rpc.ts'
-import { beginInvocation, createImports, endInvocation } from './stub-imports.ts'
+import { beginInvocation, createImports, endInvocation } from './wasi/imports.ts'
 
 // Not configurable, so that it cannot be deleted; taken away before any guest code is there.
 const scope = globalThis as { gc?: (() => void) | undefined }
@@ -77,17 +77,19 @@ class Instances {
   }
 
   async next(): Promise<Tool> {
-    if (this.#deadBytes > this.#most) this.#collect()
+    if (this.#deadBytes > this.#most) await this.#collect()
     try {
       return await this.#component.instantiate()
     } catch (error) {
       if (this.#deadBytes === 0) throw error
-      this.#collect()
+      await this.#collect()
       return this.#component.instantiate()
     }
   }
 
-  #collect(): void {
+  async #collect(): Promise<void> {
+    // What a weak reference was asked for stays until the event loop turns, which it does nowhere else.
+    await new Promise<void>((resolve) => nextTurn(resolve))
     collect()
     this.#deadBytes = 0
   }
@@ -113,8 +115,6 @@ async function main(): Promise<void> {
     if (ending.kind === END.FATAL || ending.kind === END.EXIT) process.exit(0)
     tool = undefined
     instances.bury()
-    // The engine clears weak references and does its own foreground work only when the event loop turns.
-    await new Promise<void>((resolve) => nextTurn(resolve))
   }
 }
 

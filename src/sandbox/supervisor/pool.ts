@@ -1,6 +1,6 @@
 import type { Limits } from '../../contract/limits.ts'
 import { Alarms } from './alarms.ts'
-import { Box, type BoxEvents, type BoxState } from './box.ts'
+import type { Box, BoxEvents, BoxState } from './box.ts'
 import { type Call, type CallEnd, trapped } from './call.ts'
 import { residentBytes } from './process-meter.ts'
 import { Unplaced } from './unplaced.ts'

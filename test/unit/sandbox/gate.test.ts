@@ -4,6 +4,7 @@ import { gate, type Gated } from '../../../src/sandbox/admission/gate.ts'
 import {
   component,
   custom,
+  FIRST_EXTRA_TYPE,
   join,
   leb,
   list,
@@ -14,6 +15,7 @@ import {
   text,
   toBuffer,
   toolComponent,
+  tuple,
   type Bytes,
 } from '../../fixtures/wasm-builder.ts'
 
@@ -92,6 +94,38 @@ describe('the world', () => {
 
   test('gate() says that a component exports nothing', () => {
     expect(refused(component()).message).toMatch(/no export "run": it exports nothing/)
+  })
+
+  test.each([
+    ['no parameter', [], '()->result<string,record{code:string,message:string}>'],
+    ['a string', [['text', STRING]], '(string)->result<string,record{code:string,message:string}>'],
+    ['the error instead of the invocation', [['input', [2]]], '(record{code:string,message:string})->'],
+    [
+      'two parameters',
+      [
+        ['input', [1]],
+        ['more', [0x79]],
+      ],
+      ',u32)->result<',
+    ],
+  ] as [string, [string, Bytes][], string][])(
+    'gate() refuses a `run` with %s, showing its type',
+    (_what, parameters, type) => {
+      const seen = refused(toolComponent({ parameters }))
+      expect(seen.fault).toBe('wrong_world')
+      expect(seen.message).toContain(type)
+      expect(seen.message).toContain('(record{input-json:string,configuration-json:string,deadline-at-ms:u64})->')
+    },
+  )
+
+  test('gate() does not judge the type of a `run` that it cannot follow', () => {
+    const doubled = (levels: number) => {
+      const inner = (level: number) => (level === 0 ? STRING : leb(FIRST_EXTRA_TYPE + level - 1))
+      const extraTypes = Array.from({ length: levels }, (_, level) => tuple([inner(level), inner(level)]))
+      return toolComponent({ extraTypes, parameters: [['input', leb(FIRST_EXTRA_TYPE + levels - 1)]] })
+    }
+    expect(refused(doubled(1)).message).toContain('tuple<')
+    expect(accepted(doubled(30)).imports).toEqual(['brain:tool/types'])
   })
 
   test('gate() names an export `run` of another sort', () => {
@@ -185,8 +219,9 @@ describe('names that become JavaScript', () => {
   test('gate() refuses names of more than 4096 bytes and names that are not UTF-8', () => {
     const long = section(1, module(section(7, list([join(text('a'.repeat(4097)), [0, 0])]))))
     expect(refused(tool(long)).fault).toBe('too_complex')
-    const broken = section(1, module(section(7, list([join([1, 0xff], [0, 0])]))))
-    expect(refused(tool(broken)).fault).toBe('malformed')
+    const broken = [1, 0xff]
+    expect(refused(tool(section(1, module(section(7, list([join(broken, [0, 0])])))))).fault).toBe('unsafe_name')
+    expect(refused(tool(imports(join([0], broken, [5, 0])))).fault).toBe('malformed')
   })
 })
 

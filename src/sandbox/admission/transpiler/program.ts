@@ -80,6 +80,12 @@ export async function bundleTranspiler(outDirectory: string): Promise<void> {
   )
 }
 
+/** Reads what {@link bundleTranspiler} wrote. */
+export async function readTranspiler(directory: string): Promise<TranspilerProgram> {
+  const [script, ...cores] = await Promise.all(TRANSPILER_FILES.map((file) => readFile(join(directory, file))))
+  return { script: script ?? Buffer.alloc(0), cores }
+}
+
 /**
  * The program as this installation has it: made when run from a checkout, read when published.
  *
@@ -87,9 +93,7 @@ export async function bundleTranspiler(outDirectory: string): Promise<void> {
  */
 export async function loadTranspiler(): Promise<TranspilerProgram> {
   try {
-    if (extname(import.meta.filename) === '.ts') return await buildTranspiler()
-    const [script, ...cores] = await Promise.all(TRANSPILER_FILES.map((file) => readFile(here(`./${file}`))))
-    return { script: script ?? Buffer.alloc(0), cores }
+    return await (extname(import.meta.filename) === '.ts' ? buildTranspiler() : readTranspiler(here('.')))
   } catch (cause) {
     throw new BrainError('internal', `Cannot load the transpiler: ${messageOf(cause)}`, { cause })
   }

@@ -1,0 +1,140 @@
+import type * as Wasi from '@bytecodealliance/preview2-shim/interfaces/wasi-io-streams'
+import { IoError } from './error.ts'
+import { Failure } from './failure.ts'
+import { type Invocation, Resource } from './invocation.ts'
+import { Pollable } from './poll.ts'
+import type { FileCode } from '../../wire/files.ts'
+
+/** What one read gives, and one write takes, at most. */
+export const CHUNK_BYTES = 64 * 1024
+const CHUNK = BigInt(CHUNK_BYTES)
+
+const CLOSED = new Failure<Wasi.StreamError>({ tag: 'closed' })
+
+/** Ends a stream's read or write: nothing more comes, or goes. @throws Failure always */
+export const closed = (): never => {
+  throw CLOSED
+}
+
+/** Runs a step of a stream whose file errors are its last operation's. */
+function streaming<Result>(invocation: Invocation, step: () => Result): Result {
+  try {
+    return step()
+  } catch (error) {
+    if (!(error instanceof Failure) || typeof error.payload !== 'string') throw error
+    const val = new IoError(invocation, error.payload as FileCode)
+    throw new Failure<Wasi.StreamError>({ tag: 'last-operation-failed', val })
+  }
+}
+
+/** Where bytes come from: at most `length`, at least one, or `closed()` at the end. Never waits for anybody. */
+export type Source = (length: number) => Uint8Array
+
+const lengthOf = (length: bigint): number => (length > CHUNK ? CHUNK_BYTES : Number(length))
+
+const NO_BYTES = new Uint8Array(0)
+
+/** `wasi:io/streams` of a source that is always ready: reading and blocking reading are the same. */
+export class InputStream extends Resource implements Wasi.InputStream {
+  readonly #source: Source
+
+  constructor(invocation: Invocation, source: Source) {
+    super(invocation)
+    this.#source = source
+  }
+
+  read(length: bigint): Uint8Array {
+    const count = lengthOf(length)
+    return count === 0 ? NO_BYTES : streaming(this.invocation, () => this.#source(count))
+  }
+
+  blockingRead(length: bigint): Uint8Array {
+    return this.read(length)
+  }
+
+  skip(length: bigint): bigint {
+    return BigInt(this.read(length).length)
+  }
+
+  blockingSkip(length: bigint): bigint {
+    return this.skip(length)
+  }
+
+  subscribe(): Pollable {
+    return new Pollable(this.invocation)
+  }
+}
+
+/** Where bytes go, all of them, at once. */
+export type Sink = (bytes: Uint8Array) => void
+
+/** @throws Error, a trap: the guest did not keep to what `check-write` permits (F11) */
+function permit(count: number | bigint): void {
+  if (count > CHUNK) throw new Error(`a write of ${count} bytes, the permit is for ${CHUNK_BYTES}`)
+}
+
+/**
+ * `wasi:io/streams` of a sink that is always ready and keeps nothing back: a write is done when it returns, and flushing
+ * has nothing to do. A permit is for 64 KiB whether it was asked for or not; the blocking forms take as much.
+ */
+export class OutputStream extends Resource implements Wasi.OutputStream {
+  readonly #sink: Sink
+  #broken = false
+
+  constructor(invocation: Invocation, sink: Sink) {
+    super(invocation)
+    this.#sink = sink
+  }
+
+  checkWrite(): bigint {
+    return this.#broken ? closed() : CHUNK
+  }
+
+  write(contents: Uint8Array): void {
+    permit(contents.length)
+    if (this.#broken) closed()
+    if (contents.length === 0) return
+    try {
+      streaming(this.invocation, () => this.#sink(contents))
+    } catch (error) {
+      this.#broken = true
+      throw error
+    }
+  }
+
+  blockingWriteAndFlush(contents: Uint8Array): void {
+    this.write(contents)
+  }
+
+  flush(): void {
+    if (this.#broken) closed()
+  }
+
+  blockingFlush(): void {
+    this.flush()
+  }
+
+  writeZeroes(length: bigint): void {
+    permit(length)
+    this.write(new Uint8Array(Number(length)))
+  }
+
+  blockingWriteZeroesAndFlush(length: bigint): void {
+    this.writeZeroes(length)
+  }
+
+  splice(source: InputStream, length: bigint): bigint {
+    this.checkWrite()
+    const bytes = source.read(length)
+    this.write(bytes)
+    return BigInt(bytes.length)
+  }
+
+  blockingSplice(source: InputStream, length: bigint): bigint {
+    return this.splice(source, length)
+  }
+
+  subscribe(): Pollable {
+    return new Pollable(this.invocation)
+  }
+}

@@ -1,0 +1,73 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defaultLimits } from '../../src/contract/limits.ts'
+import type { ComponentId } from '../../src/kernel/ids.ts'
+import { artifactDirectory, SCRIPT_FILE } from '../../src/sandbox/admission/artifact.ts'
+import { openProcessSandbox } from '../../src/sandbox/process-sandbox.ts'
+import type { InvocationEnd, Sandbox } from '../../src/sandbox/sandbox.ts'
+import { custom, module, toBuffer, toolComponent } from '../fixtures/wasm-builder.ts'
+import { level, type OpenedStore, openStore, refusalOf } from './admission-store.ts'
+
+const tool = (number: number): Buffer => toBuffer(toolComponent({ after: [custom('number', String(number))] }))
+
+let opened: OpenedStore
+let sandbox: Sandbox
+beforeAll(async () => {
+  opened = await openStore()
+  sandbox = await openProcessSandbox({
+    dataDirectory: opened.directory,
+    limits: { ...defaultLimits, warmBoxes: 1 },
+    level,
+  })
+})
+afterAll(async () => {
+  await sandbox[Symbol.asyncDispose]()
+  await opened.close()
+})
+
+async function run(component: ComponentId): Promise<InvocationEnd> {
+  const execution = sandbox.invoke(
+    {
+      key: `key ${component}`,
+      owner: 'owner',
+      component,
+      input: '{}',
+      configuration: 'null',
+      deadlineAtMs: 0,
+      deadlineInMs: 60_000,
+      mounts: [],
+      secrets: {},
+    },
+    { call: () => Promise.reject(new Error('this tool calls nothing')) },
+  )
+  return (await execution.ended).end
+}
+
+test('after every sort of bad upload a good one is admitted and runs', async () => {
+  const valid = tool(1)
+  const outermost = Buffer.concat([valid, Buffer.from([0, 5, 1, 97])]) // a last section that claims more than there is
+  const uploads = [
+    Buffer.alloc(0),
+    toBuffer(module()),
+    toBuffer(toolComponent({ exportName: 'turn' })),
+    valid.subarray(0, valid.length / 2),
+    outermost,
+    Buffer.from('hello'),
+  ]
+  const faults: unknown[] = []
+  for (const upload of uploads) faults.push((await refusalOf(opened.admit(upload))).fault)
+  expect(faults).toEqual(['empty', 'core_module', 'wrong_world', 'malformed', 'malformed', 'not_wasm'])
+  expect(await opened.store.list('local')).toEqual([])
+  const { id } = await opened.admit(valid)
+  expect(await run(id)).toEqual({ type: 'returned', text: '' })
+})
+
+test('an artifact that is lost is a refused call, and made again it runs', async () => {
+  const { id } = await opened.admit(tool(2))
+  await rm(join(artifactDirectory(opened.directory, id), SCRIPT_FILE))
+  expect(await run(id)).toMatchObject({ type: 'refused', code: 'environment_not_ready' })
+  opened.store.distrustArtifact(id)
+  await opened.store.ensureArtifact(id)
+  expect(await run(id)).toEqual({ type: 'returned', text: '' })
+})

@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openLab, plant, scripted, until } from './lab.ts'
+import { descendants, descriptorsOf, isAlive, orphans, statusOf } from './processes.ts'
+
+const SPIN = scripted('for (;;);')
+const QUICK = scripted('return "quick"')
+const TRIALS = 8
+
+describe('kill -9', () => {
+  it('of the server leaves no process of ours after 1 s, whenever it comes', async () => {
+    const data = mkdtempSync(join(tmpdir(), 'brain-deaths-'))
+    const components = [plant(data, SPIN), plant(data, QUICK)]
+    const script = new URL('throwaway-server.ts', import.meta.url).pathname
+    try {
+      for (let trial = 0; trial < TRIALS; trial++) {
+        const server = spawn(process.execPath, ['--no-warnings', script, data, ...components], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        })
+        const exited = once(server, 'exit')
+        await once(server.stdout, 'data')
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 300))
+        const family = descendants(server.pid!)
+        expect(family.length).toBeGreaterThanOrEqual(2)
+        server.kill('SIGKILL')
+        await exited
+        // One that was being started at that moment is not of the family: nobody names its parent any more.
+        await until(() => !family.some(isAlive) && orphans().length === 0, `the end of all in trial ${trial}`, 1000)
+      }
+    } finally {
+      rmSync(data, { recursive: true, force: true })
+    }
+  })
+
+  it('of the supervisor ends open calls `lost` and kills its boxes; later calls work (S5)', async () => {
+    await using lab = await openLab()
+    const spin = lab.plant(SPIN)
+    const quick = lab.plant(QUICK)
+    for (let trial = 0; trial < 3; trial++) {
+      const running = [lab.start(spin, { key: 'a' }), lab.start(spin, { key: 'b' })]
+      await until(
+        async () => (await lab.sandbox.status()).boxes.filter(({ state }) => state === 'busy').length === 2,
+        'two busy boxes',
+      )
+      const { supervisor } = await lab.sandbox.status()
+      const family = descendants(supervisor!.pid)
+      process.kill(supervisor!.pid, 'SIGKILL')
+      const ends = await Promise.all(running.map(({ ended }) => ended))
+      for (const { end } of ends) expect(end).toEqual({ type: 'lost', message: expect.stringContaining('SIGKILL') })
+      await until(() => !family.some(isAlive), 'the end of its boxes', 1000)
+      await until(async () => (await lab.sandbox.status()).supervisor !== undefined, 'another supervisor')
+      expect((await lab.call(quick)).end).toEqual({ type: 'returned', text: 'quick' })
+    }
+  })
+
+  it('of the supervisor fails what is being read of a workspace, and later reads work', async () => {
+    await using lab = await openLab()
+    const big = Buffer.alloc(5 * 1024 * 1024, 7)
+    const body = (async function* () {
+      yield await Promise.resolve(big)
+    })()
+    await lab.sandbox.files.write('session/env', 'big', body)
+    const { body: pieces } = await lab.sandbox.files.read('session/env', 'big')
+    process.kill((await lab.sandbox.status()).supervisor!.pid, 'SIGKILL')
+    await expect(Array.fromAsync(pieces)).rejects.toMatchObject({ code: 'storage_unavailable', retryable: true })
+    await until(async () => (await lab.sandbox.status()).supervisor !== undefined, 'another supervisor')
+    const again = await lab.sandbox.files.read('session/env', 'big')
+    expect(Buffer.concat(await Array.fromAsync(again.body)).equals(big)).toBe(true)
+  })
+
+  it('`Symbol.asyncDispose` ends everything, and open calls `lost`', async () => {
+    const lab = await openLab()
+    const running = lab.start(lab.plant(SPIN))
+    await until(async () => (await lab.sandbox.status()).boxes.some(({ state }) => state === 'busy'), 'a busy box')
+    const family = descendants(process.pid).filter((pid) => statusOf(pid, 'Name') === 'node')
+    await lab[Symbol.asyncDispose]()
+    expect((await running.ended).end.type).toBe('lost')
+    const { supervisor } = await lab.sandbox.status()
+    expect(supervisor).toBeUndefined()
+    await until(() => !family.some(isAlive), 'the end of all processes', 1000)
+  })
+})
+
+describe('a box', () => {
+  it('holds nothing: no inherited descriptor, no capability, no privilege, no environment', async () => {
+    await using lab = await openLab()
+    const asked = Promise.withResolvers<number>()
+    const id = lab.plant(
+      scripted(
+        `imports['brain:tool/host'].emit('env', JSON.stringify(process.env)); return JSON.stringify(process.env)`,
+      ),
+    )
+    const release = Promise.withResolvers<string>()
+    const running = lab.start(id, { services: () => (asked.resolve(0), release.promise) })
+    await asked.promise
+    const { pid } = (await lab.sandbox.status()).boxes.find(({ state }) => state === 'busy')!
+    const descriptors = [...descriptorsOf(pid)]
+    expect(descriptors.filter(([fd]) => fd <= 3).map(([, target]) => target.replace(/\d+/, 'N'))).toEqual([
+      '/dev/null',
+      'socket:[N]',
+      'socket:[N]',
+      'socket:[N]',
+    ])
+    for (const [, target] of descriptors.filter(([fd]) => fd > 3))
+      expect(target).toMatch(/^(?:anon_inode:\[event(?:fd|poll)\]|pipe:\[\d+\]|\/dev\/null)$/)
+    expect(statusOf(pid, 'CapEff')).toBe('0000000000000000')
+    expect(statusOf(pid, 'NoNewPrivs')).toBe('1')
+    expect(statusOf(pid, 'Seccomp')).toBe('2')
+    if (process.getuid?.() === 0) {
+      expect(Number(statusOf(pid, 'Uid').split('\t')[0])).toBeGreaterThanOrEqual(61_184)
+      expect(statusOf(pid, 'Groups').trim()).toBe('')
+    }
+    release.resolve('1')
+    expect((await running.ended).end).toEqual({ type: 'returned', text: '{}' })
+  })
+})

@@ -12,8 +12,9 @@ const RUN_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci && npm run demo$/, 'the test of the demo'],
   [/^npm (ci|test|run (check|format|lint|types|unit|soak|bench|build|dev|docs))\b/, 'for the developer, and for CI'],
   [/^npx brain |^npm install (-g )?@aexhq/, 'test/package/tarballs.test.ts, from the packed files'],
-  [/^rustup target add |build\.sh|setup-toolchain\.sh/, 'test/package, where the compiler is there'],
-  [/^(python3|node) \S*examples-python|^node build\.mjs/, 'test/package, where Python is there'],
+  [/^rustup target add |^cargo |build\.sh|setup-toolchain\.sh/, 'test/package, where the compiler is there'],
+  [/^python3 \S*build\.py/, 'test/package, where Python is there'],
+  [/^curl .*\/v1\/tools .*--data-binary @\S*(dist|target)\//, 'README.md, with a component that needs no compiler'],
 ]
 
 /** Whether output is as a page shows it: `…` stands for anything, white space for any white space. */
@@ -58,6 +59,7 @@ describe('commands of the documentation', () => {
         .filter(({ language, marks }) => ['sh', 'bash', 'shell'].includes(language) && !marks.includes('run'))
         .flatMap(({ text, line }) =>
           text
+            .replaceAll(/\\\n\s*/g, '')
             .split('\n')
             .map((command) => command.replace(/\s+#.*$/, '').trim())
             .filter((command) => command !== '' && !RUN_ELSEWHERE.some(([known]) => known.test(command)))

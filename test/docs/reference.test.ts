@@ -18,6 +18,12 @@ function rowsOf(page: string, heading?: string): { name: string; cells: readonly
   return [...rows].map(([, name = '', rest = '']) => ({ name, cells: rest.split(' | ').map((cell) => cell.trim()) }))
 }
 
+const sorted = (names: readonly (string | undefined)[]): (string | undefined)[] =>
+  names.toSorted((a = '', b = '') => a.localeCompare(b))
+
+const namesOf = (page: string, heading?: string): (string | undefined)[] =>
+  sorted(rowsOf(page, heading).map(({ name }) => name))
+
 const source = (pattern: string): string =>
   globSync(pattern, { cwd: root })
     .map((file) => readFileSync(join(root, file), 'utf8'))
@@ -35,11 +41,7 @@ describe('docs/configuration.md', () => {
     const read = [...config.matchAll(/^ {2}(BRAIN_[A-Z_]+):/gm)].map(([, name]) => name)
     const limits = Object.values(LIMITS).map(({ variable }) => variable)
     expect(read.length).toBeGreaterThan(10)
-    expect(
-      rowsOf(page)
-        .map(({ name }) => name)
-        .sort(),
-    ).toEqual([...read, ...limits].sort())
+    expect(namesOf(page)).toEqual(sorted([...read, ...limits]))
   })
 
   it('shows the defaults that an empty environment gives', () => {
@@ -80,7 +82,7 @@ describe('docs/errors.md', () => {
     const text = files.map((file) => readFileSync(join(root, file), 'utf8')).join('\n')
     const unused = Object.keys(ERRORS).filter((code) => !text.includes(`'${code}'`))
     const reserved = rowsOf(page, 'Codes of Brain').filter(({ cells }) => cells[2]?.startsWith('Reserved'))
-    expect(reserved.map(({ name }) => name).sort()).toEqual(unused.sort())
+    expect(sorted(reserved.map(({ name }) => name))).toEqual(sorted(unused))
   })
 
   it('has every fault of a refused upload, and no other', () => {
@@ -88,11 +90,7 @@ describe('docs/errors.md', () => {
       ([, name]) => name,
     )
     expect(faults.length).toBeGreaterThan(5)
-    expect(
-      rowsOf(page, 'Refused uploads')
-        .map(({ name }) => name)
-        .sort(),
-    ).toEqual(faults.sort())
+    expect(namesOf(page, 'Refused uploads')).toEqual(sorted(faults))
   })
 
   it('names outcomes and codes of calls that the source knows', () => {
@@ -113,11 +111,7 @@ describe('docs/api.md', () => {
       ...text.matchAll(/app\.(get|post|put|delete)(?:<[^>]*(?:\{[^}]*\})*[^>]*>)?\(\s*(?:'([^']+)'|base\b)/g),
     ].map(([, method = '', path = '/v1/sessions/:id/environments/:env/files']) => `${method.toUpperCase()} ${path}`)
     expect(routes.length).toBeGreaterThan(15)
-    expect(
-      rowsOf('docs/api.md', 'Routes')
-        .map(({ name }) => name)
-        .sort(),
-    ).toEqual(routes.sort())
+    expect(namesOf('docs/api.md', 'Routes')).toEqual(sorted(routes))
   })
 
   it('marks exactly the routes that need an Idempotency-Key', () => {

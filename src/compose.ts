@@ -136,6 +136,9 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     requests,
     streams,
     logger,
+    warning: sandbox.level.unsafe
+      ? 'This server runs components with the flags of Node alone (BRAIN_ENV_UNSAFE=1): run code that you trust only'
+      : undefined,
     access: new Access({ token: config.apiToken, hosts: hostsOf(config), corsOrigins: config.corsOrigins }),
     health: healthOf({ journal, sandbox, service }),
     sessions: service,

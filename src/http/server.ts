@@ -38,6 +38,8 @@ export type ServerParts = {
   readonly tools: ToolRegistry
   readonly files: WorkspaceService
   readonly streams: OpenStreams
+  /** Said in every admission answer while components run without a sandbox level (design 5). */
+  readonly warning: string | undefined
   readonly logger: Logger
 }
 

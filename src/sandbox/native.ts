@@ -1,5 +1,5 @@
 // The few system calls that Node lacks, through node:ffi. Launcher, supervisor and probe use them; a box never does.
-import type { DynamicLibraryResult } from 'node:ffi'
+import type * as Ffi from 'node:ffi'
 
 /** System call numbers: [x86-64, aarch64]. */
 const NUMBERS = {
@@ -45,8 +45,8 @@ const SYMBOLS = {
 } as const
 
 type Library = {
-  readonly ffi: typeof import('node:ffi')
-  readonly functions: DynamicLibraryResult<typeof SYMBOLS>['functions']
+  readonly ffi: typeof Ffi
+  readonly functions: Ffi.DynamicLibraryResult<typeof SYMBOLS>['functions']
   readonly column: 0 | 1
 }
 

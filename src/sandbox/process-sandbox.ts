@@ -1,9 +1,11 @@
 import type { Limits } from '../contract/limits.ts'
+import { messageOf } from '../kernel/errors.ts'
+import type { ComponentId } from '../kernel/ids.ts'
 import { loadScripts } from './bundle.ts'
 import { FileClient } from './client/file-client.ts'
 import { type SandboxLogger, silentLogger } from './client/logger.ts'
-import { RunningExecution } from './client/running-execution.ts'
-import { SupervisorProcess } from './client/supervisor-process.ts'
+import { readDone, RunningExecution } from './client/running-execution.ts'
+import { type SupervisorEvents, SupervisorProcess } from './client/supervisor-process.ts'
 import { probeLevel } from './level.ts'
 import type {
   Execution,
@@ -26,6 +28,11 @@ export type ProcessSandboxOptions = {
   /** BRAIN_ENV_ISOLATION: `invocation` gives every call a box of its own. Default `tool`. */
   readonly isolation?: 'tool' | 'invocation'
   readonly logger?: SandboxLogger
+  /**
+   * Makes the artifact of a component again, of which the supervisor said that it cannot be read. The call is then tried
+   * once more: it had not begun.
+   */
+  readonly recoverArtifact?: (id: ComponentId) => Promise<void>
 }
 
 /**
@@ -37,52 +44,55 @@ export type ProcessSandboxOptions = {
  */
 export async function openProcessSandbox(options: ProcessSandboxOptions): Promise<Sandbox> {
   const level = options.level ?? probeLevel()
-  const scripts = await loadScripts()
   const refuses = level.name === 'none' && !level.unsafe
-  const sandbox = new ProcessSandbox(
+  const { dataDirectory, isolation = 'tool', logger = silentLogger } = options
+  const limits = refuses ? { ...options.limits, warmBoxes: 0 } : options.limits
+  const setup = { limits, level, dataDirectory, isolation }
+  const scripts = await loadScripts()
+  const sandbox = new ProcessSandbox((events) => new SupervisorProcess({ setup, scripts, logger }, events), {
     level,
-    (events) =>
-      new SupervisorProcess(
-        {
-          setup: {
-            limits: refuses ? { ...options.limits, warmBoxes: 0 } : options.limits,
-            level,
-            dataDirectory: options.dataDirectory,
-            isolation: options.isolation ?? 'tool',
-          },
-          scripts,
-          logger: options.logger ?? silentLogger,
-        },
-        events,
-      ),
-    options.logger ?? silentLogger,
-  )
-
+    logger,
+    recoverArtifact: options.recoverArtifact,
+  })
   await sandbox.open()
   return sandbox
 }
 
-type Connect = (events: ConstructorParameters<typeof SupervisorProcess>[1]) => SupervisorProcess
+type Connect = (events: SupervisorEvents) => SupervisorProcess
+type Surroundings = {
+  readonly level: SandboxLevel
+  readonly logger: SandboxLogger
+  readonly recoverArtifact: ProcessSandboxOptions['recoverArtifact']
+}
+/** An invocation that has not ended. */
+type Open = {
+  readonly invocation: Invocation
+  readonly execution: RunningExecution
+  readonly sentAt: number
+  readonly recovered: boolean
+}
 
 class ProcessSandbox implements Sandbox {
-  readonly level: SandboxLevel
   readonly files: WorkspaceFiles
+  readonly #surroundings: Surroundings
   readonly #files: FileClient
-  readonly #logger: SandboxLogger
-  readonly #executions = new Map<number, RunningExecution>()
+  readonly #open = new Map<number, Open>()
   readonly #questions = new Map<number, (status: SupervisorStatus | undefined) => void>()
   readonly #supervisor: SupervisorProcess
   #next = 0
 
-  constructor(level: SandboxLevel, connect: Connect, logger: SandboxLogger) {
-    this.level = level
-    this.#logger = logger
+  constructor(connect: Connect, surroundings: Surroundings) {
+    this.#surroundings = surroundings
     this.#supervisor = connect({
       onFrame: (type, body) => this.#onFrame(type, body),
       onLost: (how) => this.#onLost(how),
     })
     this.#files = new FileClient((bytes) => this.#supervisor.send(bytes))
     this.files = this.#files
+  }
+
+  get level(): SandboxLevel {
+    return this.#surroundings.level
   }
 
   open(): Promise<void> {
@@ -92,14 +102,17 @@ class ProcessSandbox implements Sandbox {
   invoke(invocation: Invocation, services: HostServices): Execution {
     const id = this.#nextId()
     const send = (bytes: Buffer) => this.#supervisor.send(bytes)
-    const execution = new RunningExecution({ id, services, send, logger: this.#logger })
-    if (this.level.name === 'none' && !this.level.unsafe) {
-      execution.finish(notReady(`this machine offers no sandbox: ${this.level.remarks.join('; ')}`))
-      return execution
-    }
-    if (send(callFrame(id, invocation))) this.#executions.set(id, execution)
-    else execution.finish(notReady('the supervisor of the boxes is being replaced; try again'))
+    const execution = new RunningExecution({ id, services, send, logger: this.#surroundings.logger })
+    const { name, unsafe, remarks } = this.level
+    if (name === 'none' && !unsafe)
+      execution.finish(notReady(`this machine offers no sandbox level (${remarks.join('; ')})`))
+    else this.#send(id, { invocation, execution, sentAt: performance.now(), recovered: false })
     return execution
+  }
+
+  #send(id: number, open: Open): void {
+    if (this.#supervisor.send(callFrame(id, open.invocation, performance.now() - open.sentAt))) this.#open.set(id, open)
+    else open.execution.finish(notReady('the supervisor of the boxes is being replaced; try again'))
   }
 
   async status(): Promise<SandboxStatus> {
@@ -123,7 +136,7 @@ class ProcessSandbox implements Sandbox {
 
   #nextId(): number {
     do this.#next = (this.#next + 1) >>> 0
-    while (this.#executions.has(this.#next))
+    while (this.#open.has(this.#next))
     return this.#next
   }
 
@@ -135,16 +148,29 @@ class ProcessSandbox implements Sandbox {
       this.#questions.delete(id)
       return
     }
-    const execution = this.#executions.get(id)
-    if (type === FROM_SUPERVISOR.HOST) return execution?.onHostCall(body)
-    this.#executions.delete(id)
-    execution?.finishWith(body)
+    const open = this.#open.get(id)
+    if (open === undefined) return
+    if (type === FROM_SUPERVISOR.HOST) return open.execution.onHostCall(body)
+    this.#open.delete(id)
+    const { end, facts, unloadable } = readDone(body)
+    const { recoverArtifact } = this.#surroundings
+    if (!unloadable || open.recovered || recoverArtifact === undefined) return open.execution.finish(end, facts)
+    recoverArtifact(open.invocation.component).then(
+      () => this.#sendAgain(id, open),
+      (error: unknown) => open.execution.finish(notReady(messageOf(error))),
+    )
+  }
+
+  #sendAgain(id: number, open: Open): void {
+    const { stopped } = open.execution
+    if (stopped === undefined) this.#send(id, { ...open, recovered: true })
+    else open.execution.finish({ type: 'stopped', reason: stopped })
   }
 
   #onLost(how: string): void {
     const message = `The supervisor of the boxes was lost (${how}): whether the work of the tool was done is not known`
-    for (const execution of this.#executions.values()) execution.finish({ type: 'lost', message })
-    this.#executions.clear()
+    for (const { execution } of this.#open.values()) execution.finish({ type: 'lost', message })
+    this.#open.clear()
     for (const answer of this.#questions.values()) answer(undefined)
     this.#questions.clear()
     this.#files.onLost()
@@ -154,10 +180,11 @@ class ProcessSandbox implements Sandbox {
 const notReady = (reason: string) =>
   ({ type: 'refused', code: 'environment_not_ready', message: `Cannot start the call: ${reason}` }) as const
 
-function callFrame(id: number, invocation: Invocation): Buffer {
+/** @param waitedMs since the call was made: its deadline counts from there. */
+function callFrame(id: number, invocation: Invocation, waitedMs: number): Buffer {
   const head = Buffer.allocUnsafe(12)
   head.writeUInt32LE(id, 0)
-  head.writeDoubleLE(invocation.deadlineInMs ?? Number.POSITIVE_INFINITY, 4)
+  head.writeDoubleLE((invocation.deadlineInMs ?? Number.POSITIVE_INFINITY) - waitedMs, 4)
   return frame(
     TO_SUPERVISOR.CALL,
     head,

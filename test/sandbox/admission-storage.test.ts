@@ -228,6 +228,37 @@ describe('tenants', () => {
     await expect(store.ensureArtifact(id)).rejects.toMatchObject({ code: 'environment_not_ready' })
   })
 
+  test('do not learn from a component when another had it', async () => {
+    let now = 1_700_000_000_000
+    const { admit, store } = await reopen({ now: () => now })
+    const first = await admit(tool(1), 'one')
+    now += 1000
+    const second = await admit(tool(1), 'two')
+    expect([first.admittedAtMs, second.admittedAtMs]).toEqual([1_700_000_000_000, 1_700_000_001_000])
+    now += 1000
+    expect(await admit(tool(1), 'one')).toEqual(first)
+    for (const opened of [store, (await reopen()).store]) {
+      expect(await opened.get('one', first.id)).toEqual(first)
+      expect(await opened.get('two', first.id)).toEqual(second)
+    }
+  })
+
+  test('may take away what they are still admitting', async () => {
+    const { admit, store, paths } = await reopen()
+    const empty = await paths()
+    for (let round = 0; round < 5; round++) {
+      const admission = admit(tool(round))
+      let removed = false
+      while (!removed) {
+        removed = await store.remove('local', idOf(tool(round)))
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      expect((await admission).id).toBe(idOf(tool(round)))
+      expect(await store.list('local')).toEqual([])
+    }
+    expect(await paths()).toEqual(empty)
+  })
+
   test('are the same after a restart', async () => {
     const { admit, store } = await reopen()
     await admit(tool(1), 'one')

@@ -163,7 +163,7 @@ describe('workspaces', () => {
     const mounts = workspaces.openMounts([{ guest: '/workspace', workspace: NAME, write: true }], {}, 0)
     const broker = new FileBroker(mounts, { openFiles: 64, fileOps: 0, readBytes: 1000 })
     const { must } = clientOf(broker)
-    const depth = 6000
+    const depth = 2000
     let handle = 0
     for (let i = 0; i < depth; i++) {
       must('MAKE_DIRECTORY', { handle, one: 'deep' })

@@ -59,9 +59,13 @@ export type CallOptions = Partial<Omit<Invocation, 'component'>> & { readonly se
 export class Lab implements AsyncDisposable {
   readonly data: string
   readonly sandbox: Sandbox
-  constructor(data: string, sandbox: Sandbox) {
+  readonly #own: boolean
+
+  /** @param own whether the directory goes with it */
+  constructor(data: string, sandbox: Sandbox, own: boolean) {
     this.data = data
     this.sandbox = sandbox
+    this.#own = own
   }
   plant(js: string, cores?: Readonly<Record<string, Uint8Array>>): ComponentId {
     return plant(this.data, js, cores)
@@ -88,12 +92,12 @@ export class Lab implements AsyncDisposable {
   }
   async [Symbol.asyncDispose](): Promise<void> {
     await this.sandbox[Symbol.asyncDispose]()
-    rmSync(this.data, { recursive: true, force: true })
+    if (this.#own) rmSync(this.data, { recursive: true, force: true })
   }
 }
 
 export async function openLab(limits: Partial<Limits> = {}, more: Partial<ProcessSandboxOptions> = {}): Promise<Lab> {
-  const data = mkdtempSync(join(tmpdir(), 'brain-sandbox-'))
+  const data = more.dataDirectory ?? mkdtempSync(join(tmpdir(), 'brain-sandbox-'))
   const sandbox = await openProcessSandbox({
     dataDirectory: data,
     limits: { ...defaultLimits, warmBoxes: 1, ...limits },
@@ -101,7 +105,7 @@ export async function openLab(limits: Partial<Limits> = {}, more: Partial<Proces
     logger: { warn: (facts, message) => process.stderr.write(`${message} ${JSON.stringify(facts)}\n`) },
     ...more,
   })
-  return new Lab(data, sandbox)
+  return new Lab(data, sandbox, more.dataDirectory === undefined)
 }
 
 /** Polls for what nothing announces. */

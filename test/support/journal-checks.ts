@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { JournalRecord } from '../../src/journal/record.ts'
+import { isReservedKind, type JournalRecord } from '../../src/journal/record.ts'
 
 type Started = { readonly kind: string; readonly sequence: number }
 
@@ -9,7 +9,7 @@ const PHASES = new Set(['turn', 'activation', 'session_creation', 'session_end']
 
 /** Every start that has not exactly one end (contract 3.1). */
 export function startsWithoutOneEnd(records: readonly JournalRecord[]): Started[] {
-  const starts = records.filter((record) => record.event_type.endsWith('_started'))
+  const starts = records.filter(({ event_type: kind }) => kind.endsWith('_started') && isReservedKind(kind))
   return starts
     .filter((start) => endsOf(start, records) !== 1)
     .map(({ event_type: kind, sequence }) => ({ kind, sequence }))

@@ -10,7 +10,7 @@ import type { ServerParts } from '../server.ts'
 type WithId = { Params: { id: string } }
 
 /** `/v1/tools`: components of the tenant (contract 1.2, A7, A30). */
-export function toolRoutes(app: FastifyInstance, { tools, requests, limits, access }: ServerParts): void {
+export function toolRoutes(app: FastifyInstance, { tools, requests, limits, access, warning }: ServerParts): void {
   app.post('/v1/tools', async (request, reply) => {
     const tenant = access.tenantOf(request)
     const key = idempotencyKey(request)
@@ -29,7 +29,12 @@ export function toolRoutes(app: FastifyInstance, { tools, requests, limits, acce
       {
         run: async (claim) => {
           await requests.claim(claim)
-          return { answer: { status: 200, body: JSON.stringify(toAdmission(component)) } }
+          return {
+            answer: {
+              status: 200,
+              body: JSON.stringify({ ...toAdmission(component), ...(warning === undefined ? {} : { warning }) }),
+            },
+          }
         },
         failed: 'release',
       },

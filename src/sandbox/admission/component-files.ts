@@ -13,34 +13,38 @@ import { storedMetadata } from './metadata.ts'
 const FORMAT = 1
 const COMPONENT_ID = /^[0-9a-f]{64}$/
 const MAX_RECORD_BYTES = 1024 * 1024
+const MAX_MARKER_BYTES = 32
 const TENANTS = 'tenants'
 const RECORD = 'component.json'
 /** Name of the upload inside its staged directory, as {@link componentFile} has it. */
 export const UPLOAD = 'component.wasm'
 
-function printRecord(component: Component): string {
-  return JSON.stringify({ format: FORMAT, ...component })
-}
+/** What is the same for every tenant that admitted a component. */
+export type StoredComponent = Omit<Component, 'admittedAtMs'>
 
-function parseRecord(bytes: Buffer, id: ComponentId): Component {
+const printRecord = (component: StoredComponent): string => JSON.stringify({ format: FORMAT, ...component })
+
+function parseRecord(bytes: Buffer, id: ComponentId): StoredComponent {
   const record: unknown = JSON.parse(bytes.toString('utf8'))
   if (!isJsonObject(record) || record['format'] !== FORMAT || record['id'] !== id)
     throw new Error('it has another form')
-  const { bytes: size, imports, metadata, admittedAtMs } = record
-  if (typeof size !== 'number' || typeof admittedAtMs !== 'number' || !Array.isArray(imports))
-    throw new Error('it has another form')
+  const { bytes: size, imports, metadata } = record
+  if (typeof size !== 'number' || !Array.isArray(imports)) throw new Error('it has another form')
   const said = metadata === undefined ? {} : { metadata: storedMetadata(metadata) }
-  return { id, bytes: size, imports: imports.map(String), admittedAtMs, ...said }
+  return { id, bytes: size, imports: imports.map(String), ...said }
 }
 
 const isComponentId = (name: string): name is ComponentId => COMPONENT_ID.test(name)
 
-/** Admitted components on disk, each once, with a marker for every tenant that admitted it (contract A3). */
+/**
+ * Admitted components on disk, each once, with a marker for every tenant that admitted it (contract A3). The marker
+ * holds when that tenant did: nobody learns from a component who else has it.
+ */
 export class ComponentFiles {
   readonly #data: string
   readonly #directory: AtomicDirectory
   /** Which tenant has which; the markers on disk are the truth, this saves reading them. */
-  readonly #owned = new Map<string, Set<ComponentId>>()
+  readonly #owned = new Map<string, Map<ComponentId, number>>()
   readonly #sizes = new Map<ComponentId, number>()
 
   private constructor(data: string, directory: AtomicDirectory) {
@@ -67,11 +71,16 @@ export class ComponentFiles {
       () => 0,
     )
     this.#sizes.set(id, size)
-    for (const tenant of tenants) this.#own(tenant).add(id)
+    for (const tenant of tenants) this.#own(tenant).set(id, await this.#markedAt(id, tenant))
   }
 
-  #own(tenant: string): Set<ComponentId> {
-    const owned = this.#owned.get(tenant) ?? new Set()
+  async #markedAt(id: ComponentId, tenant: string): Promise<number> {
+    const text = await readOwnFile(this.#path(id, TENANTS, tenant), MAX_MARKER_BYTES).catch(() => Buffer.alloc(0))
+    return Number.parseInt(text.toString('latin1'), 10) || 0
+  }
+
+  #own(tenant: string): Map<ComponentId, number> {
+    const owned = this.#owned.get(tenant) ?? new Map<ComponentId, number>()
     this.#owned.set(tenant, owned)
     return owned
   }
@@ -99,16 +108,17 @@ export class ComponentFiles {
     return this.#directory.discard(staged)
   }
 
-  has(tenant: string, id: ComponentId): boolean {
-    return this.#owned.get(tenant)?.has(id) ?? false
+  /** When a tenant admitted a component; undefined when it did not. */
+  admittedAtMs(tenant: string, id: ComponentId): number | undefined {
+    return this.#owned.get(tenant)?.get(id)
   }
 
   list(tenant: string): readonly ComponentId[] {
-    return [...(this.#owned.get(tenant) ?? [])].toSorted()
+    return [...(this.#owned.get(tenant)?.keys() ?? [])].toSorted()
   }
 
   /** @throws BrainError `storage_unavailable` when its record cannot be read. */
-  async read(id: ComponentId): Promise<Component> {
+  async read(id: ComponentId): Promise<StoredComponent> {
     try {
       return parseRecord(await readOwnFile(this.#path(id, RECORD), MAX_RECORD_BYTES), id)
     } catch (cause) {
@@ -118,7 +128,7 @@ export class ComponentFiles {
   }
 
   /** The record of a component that is stored, and whose every byte is what was uploaded; otherwise undefined. */
-  async readIntact(id: ComponentId): Promise<Component | undefined> {
+  async readIntact(id: ComponentId): Promise<StoredComponent | undefined> {
     if (!this.#sizes.has(id)) return undefined
     try {
       const hash = createHash('sha256')
@@ -129,27 +139,38 @@ export class ComponentFiles {
     }
   }
 
-  /** Stores a staged upload for its first tenant; durable on return. */
-  async install(staged: string, component: Component, tenant: string): Promise<void> {
-    const tenants = new Set([tenant, ...(await namesIn(this.#path(component.id, TENANTS)))])
+  /**
+   * Stores a staged upload; durable on return. Where it repairs a damaged component, its tenants keep it.
+   *
+   * @param first the tenant that admitted it, and when.
+   */
+  async install(staged: string, component: StoredComponent, first: { tenant: string; atMs: number }): Promise<void> {
+    const { id } = component
+    const times = new Map([[first.tenant, first.atMs]])
+    for (const tenant of await namesIn(this.#path(id, TENANTS))) times.set(tenant, await this.#markedAt(id, tenant))
     await ensureDirectory(join(staged, TENANTS))
-    for (const name of tenants) await writeDurably(join(staged, TENANTS, markerOf(name)), '')
+    for (const [tenant, atMs] of times) await writeDurably(join(staged, TENANTS, markerOf(tenant)), String(atMs))
     await sync(join(staged, TENANTS))
     await sync(join(staged, UPLOAD))
     await writeDurably(join(staged, RECORD), printRecord(component))
-    await this.#directory.place(staged, component.id)
-    this.#sizes.set(component.id, component.bytes)
-    this.#own(tenant).add(component.id)
+    await this.#directory.place(staged, id)
+    this.#sizes.set(id, component.bytes)
+    for (const [tenant, atMs] of times) this.#own(tenant).set(id, atMs)
   }
 
-  /** Gives a stored component to a tenant too; durable on return. @returns whether it is still there. */
-  async grant(tenant: string, id: ComponentId): Promise<boolean> {
-    if (!this.#sizes.has(id)) return false
-    if (this.has(tenant, id)) return true
-    await writeDurably(this.#path(id, TENANTS, markerOf(tenant)), '')
+  /**
+   * Gives a stored component to a tenant; durable on return.
+   *
+   * @returns when the tenant first admitted it; undefined when the component is not there any more.
+   */
+  async grant(tenant: string, id: ComponentId, nowMs: number): Promise<number | undefined> {
+    if (!this.#sizes.has(id)) return undefined
+    const before = this.admittedAtMs(tenant, id)
+    if (before !== undefined) return before
+    await writeDurably(this.#path(id, TENANTS, markerOf(tenant)), String(nowMs))
     await sync(this.#path(id, TENANTS))
-    this.#own(tenant).add(id)
-    return true
+    this.#own(tenant).set(id, nowMs)
+    return nowMs
   }
 
   /** Takes a component from a tenant. @returns whether anybody still has it. */

@@ -8,7 +8,7 @@ import type { Component, Components, SandboxLevel } from '../sandbox.ts'
 import { componentFile, digestOf, readOwnFile } from './artifact.ts'
 import { ArtifactCache } from './artifact-cache.ts'
 import { checkScript } from './check-script.ts'
-import { ComponentFiles, UPLOAD } from './component-files.ts'
+import { ComponentFiles, type StoredComponent, UPLOAD } from './component-files.ts'
 import { onStorage } from './durable-files.ts'
 import { type Gated, gate } from './gate.ts'
 import { KeyedQueue } from './keyed-queue.ts'
@@ -63,12 +63,20 @@ export async function openComponents(settings: ComponentsSettings): Promise<Comp
   })
 }
 
+/** One upload on its way. */
+type Attempt = Upload & {
+  readonly staged: string
+  readonly tenant: string
+  readonly atMs: number
+  installed: boolean
+}
+
 class StoredComponents implements ComponentStore {
   readonly #settings: ComponentsSettings
   readonly #files: ComponentFiles
   readonly #artifacts: ArtifactCache
   readonly #places: Limiter
-  readonly #admissions = new SingleFlight<Component>()
+  readonly #admissions = new SingleFlight<StoredComponent>()
   readonly #rebuilds = new SingleFlight<void>()
   /** Changes to the files of one component. */
   readonly #changes = new KeyedQueue()
@@ -107,10 +115,15 @@ class StoredComponents implements ComponentStore {
   async #admit(tenant: string, chunks: AsyncIterable<Uint8Array>): Promise<Component> {
     const staged = await onStorage('store the upload', () => this.#files.stage())
     try {
-      const upload = await receiveUpload(chunks, staged, this.#settings.limits)
+      const { limits, clock } = this.#settings
+      const upload = await receiveUpload(chunks, staged, limits)
+      const attempt: Attempt = { ...upload, staged, tenant, atMs: clock.now(), installed: false }
       for (let round = 0; round < MAX_ROUNDS; round++) {
-        const component = await this.#admissions.run(upload.id, () => this.#prepare(staged, upload, tenant))
-        if (await this.#change(upload.id, () => this.#files.grant(tenant, upload.id))) return component
+        const component = await this.#admissions.run(upload.id, () => this.#prepare(attempt))
+        const granted = await this.#change(upload.id, () => this.#files.grant(tenant, upload.id, attempt.atMs))
+        // Installed by this very upload and gone already: its tenant took it away again.
+        const admittedAtMs = granted ?? (attempt.installed ? attempt.atMs : undefined)
+        if (admittedAtMs !== undefined) return { ...component, admittedAtMs }
       }
       throw tooBusy()
     } finally {
@@ -122,35 +135,25 @@ class StoredComponents implements ComponentStore {
     return onStorage('store the component', () => this.#changes.run(id, work))
   }
 
-  async #prepare(staged: string, upload: Upload, tenant: string): Promise<Component> {
-    const known = await this.#files.readIntact(upload.id)
-    if (known !== undefined) return known
-    return await this.#places.run(async () => {
-      const bytes = await onStorage('read the upload', () =>
-        readOwnFile(join(staged, UPLOAD), this.#settings.limits.packageBytes),
-      )
-      const gated = gate(bytes, this.#settings.limits)
-      const { metadata } = gated
-      const said = metadata === undefined ? {} : { metadata: await readMetadata(metadata, this.#settings.schemas) }
-      const component: Component = {
-        id: upload.id,
-        bytes: upload.bytes,
-        imports: gated.imports,
-        admittedAtMs: this.#settings.clock.now(),
-        ...said,
-      }
-      this.#checkRoom(upload.bytes)
-      await this.#keep(staged, component, { bytes, gated, tenant })
-      return component
-    }, tooBusy)
+  async #prepare(attempt: Attempt): Promise<StoredComponent> {
+    const { id } = attempt
+    return (await this.#files.readIntact(id)) ?? (await this.#places.run(() => this.#judge(attempt), tooBusy))
   }
 
-  /** The artifact first: whoever sees the component can run it at once. */
-  async #keep(staged: string, component: Component, made: { bytes: Buffer; gated: Gated; tenant: string }) {
-    const { id } = component
+  async #judge(attempt: Attempt): Promise<StoredComponent> {
+    const { id, bytes: size, staged } = attempt
+    const { limits, schemas } = this.#settings
+    const bytes = await onStorage('read the upload', () => readOwnFile(join(staged, UPLOAD), limits.packageBytes))
+    const gated = gate(bytes, limits)
+    const said = gated.metadata === undefined ? {} : { metadata: await readMetadata(gated.metadata, schemas) }
+    const component: StoredComponent = { id, bytes: size, imports: gated.imports, ...said }
+    this.#checkRoom(size)
     try {
-      await this.#makeArtifact(id, made.bytes, made.gated)
-      await this.#change(id, () => this.#files.install(staged, component, made.tenant))
+      // The artifact first: whoever sees the component can run it at once.
+      await this.#makeArtifact(id, bytes, gated)
+      await this.#change(id, () => this.#files.install(staged, component, attempt))
+      attempt.installed = true
+      return component
     } catch (error) {
       await this.#artifacts.remove(id).catch(() => {}) // the first error is the one to tell
       throw error
@@ -186,7 +189,8 @@ class StoredComponents implements ComponentStore {
   }
 
   async get(tenant: string, id: ComponentId): Promise<Component | undefined> {
-    return this.#files.has(tenant, id) ? await this.#files.read(id) : undefined
+    const admittedAtMs = this.#files.admittedAtMs(tenant, id)
+    return admittedAtMs === undefined ? undefined : { ...(await this.#files.read(id)), admittedAtMs }
   }
 
   async list(tenant: string): Promise<readonly Component[]> {
@@ -201,7 +205,7 @@ class StoredComponents implements ComponentStore {
 
   async remove(tenant: string, id: ComponentId): Promise<boolean> {
     return await this.#change(id, async () => {
-      if (!this.#files.has(tenant, id)) return false
+      if (this.#files.admittedAtMs(tenant, id) === undefined) return false
       const isLeft = await this.#files.release(tenant, id)
       if (!isLeft) await this.#artifacts.remove(id)
       return true

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { BrainError, messageOf } from '../../kernel/errors.ts'
 
 const PRIVATE_FILE = 0o600
@@ -84,6 +84,7 @@ export class AtomicDirectory {
   static async open(path: string): Promise<AtomicDirectory> {
     const directory = new AtomicDirectory(path)
     await ensureDirectory(path)
+    await sync(dirname(path))
     await ensureDirectory(directory.#staging)
     for (const name of await namesIn(directory.#staging)) await directory.discard(join(directory.#staging, name))
     return directory

@@ -135,7 +135,7 @@ class TranspileRun {
       case FROM_TRANSPILER.DONE:
         return this.#onDone()
       case FROM_TRANSPILER.FAILED:
-        return this.#fail(this.#faultOf(body[0] ?? 0, body.toString('utf8', 1)))
+        return this.#fail(this.#faultOf(body[0] ?? 0, body.toString('utf8', 1, MAX_OUTPUT_BYTES)))
       default:
         return this.#fail(this.#refusal('the generator answered with an unknown frame'))
     }

@@ -4,6 +4,7 @@ import { DONE_HEAD, END, FAULT, FROM_BOX, type LoadHead } from '../wire/box-fram
 import { unpackTexts } from '../wire/texts.ts'
 import { Component, type Tool } from './component.ts'
 import { describe, type Ending, endingOf } from './ending.ts'
+import { settleEngine } from './engine-defaults.ts'
 import { limitRequests, openGate, receive, send, shrinkInbox, takeOutputCounts } from './rpc.ts'
 import { beginInvocation, createImports, endInvocation } from './wasi/imports.ts'
 
@@ -96,6 +97,7 @@ class Instances {
 }
 
 async function main(): Promise<void> {
+  settleEngine()
   send(FROM_BOX.READY)
   const { component, head } = load()
   const instances = new Instances(component, head.limits.linearMemoryBytes)

@@ -1,6 +1,6 @@
 import { BrainError, messageOf } from '../../kernel/errors.ts'
 import type { Execution, HostServices, InvocationEnd, InvocationFacts } from '../sandbox.ts'
-import { errorText, HOST_METHODS, readError, REPLY_ERROR, REPLY_OK } from '../wire/box-frames.ts'
+import { errorText, HOST_METHODS, REPLY_ERROR, REPLY_OK } from '../wire/box-frames.ts'
 import { frame } from '../wire/frames.ts'
 import { ENDS, STOP_REASONS, TO_SUPERVISOR, u32, unpackDone } from '../wire/server-frames.ts'
 import { unpackTexts } from '../wire/texts.ts'
@@ -35,6 +35,7 @@ export class RunningExecution implements Execution {
   readonly #link: ExecutionLink
   readonly #settle: (ended: Ended) => void
   #over = false
+  #stopped: 'timeout' | 'cancelled' | undefined
 
   constructor(link: ExecutionLink) {
     this.#link = link
@@ -43,9 +44,15 @@ export class RunningExecution implements Execution {
     this.#settle = resolve
   }
 
+  /** Asked to stop; it may not have begun yet. */
+  get stopped(): 'timeout' | 'cancelled' | undefined {
+    return this.#stopped
+  }
+
   stop(reason: 'timeout' | 'cancelled'): void {
-    if (!this.#over)
-      this.#link.send(frame(TO_SUPERVISOR.STOP, u32(this.#link.id), Buffer.of(STOP_REASONS.indexOf(reason))))
+    if (this.#over) return
+    this.#stopped ??= reason
+    this.#link.send(frame(TO_SUPERVISOR.STOP, u32(this.#link.id), Buffer.of(STOP_REASONS.indexOf(reason))))
   }
 
   /** Ends it; the first end counts. */
@@ -53,22 +60,6 @@ export class RunningExecution implements Execution {
     if (this.#over) return
     this.#over = true
     this.#settle({ end, facts })
-  }
-
-  /** The end as the supervisor reports it. */
-  finishWith(body: Buffer): InvocationEnd {
-    const { texts, end, ...figures } = unpackDone(body)
-    const [first, second, stdout, stderr] = texts
-    const read = readEnd(ENDS[end] ?? 'lost', first, second)
-    this.finish(read, {
-      runMs: figures.runMs,
-      cpuMs: figures.cpuMs,
-      fileOps: figures.fileOps,
-      hostCalls: figures.hostCalls,
-      stdout: stdout?.toString('utf8') ?? '',
-      stderr: stderr?.toString('utf8') ?? '',
-    })
-    return read
   }
 
   /** A host call of the guest. @param body valid until this returns */
@@ -102,22 +93,44 @@ function readTexts(body: Buffer): (string | undefined)[] | undefined {
   }
 }
 
-function readEnd(type: (typeof ENDS)[number], first: Buffer | undefined, second: Buffer | undefined): InvocationEnd {
-  const text = first?.toString('utf8') ?? ''
-  const message = second?.toString('utf8') ?? ''
+/** The end of an invocation as the supervisor reports it. */
+export type ReportedEnd = Ended & { readonly unloadable: boolean }
+
+/** @param body of a DONE frame, valid until this returns */
+export function readDone(body: Buffer): ReportedEnd {
+  const { texts, end, runMs, cpuMs, fileOps, hostCalls } = unpackDone(body)
+  const [first, second, stdout, stderr] = texts
+  const type = ENDS[end] ?? 'lost'
+  return {
+    end: readEnd(type, first?.toString('utf8') ?? '', second?.toString('utf8') ?? ''),
+    unloadable: type === 'unloadable',
+    facts: {
+      runMs,
+      cpuMs,
+      fileOps,
+      hostCalls,
+      stdout: stdout?.toString('utf8') ?? '',
+      stderr: stderr?.toString('utf8') ?? '',
+    },
+  }
+}
+
+function readEnd(type: (typeof ENDS)[number], first: string, second: string): InvocationEnd {
   switch (type) {
     case 'returned':
-      return { type, text }
+      return { type, text: first }
     case 'stopped':
-      return { type, reason: text === 'cancelled' ? text : 'timeout' }
+      return { type, reason: first === 'cancelled' ? first : 'timeout' }
     case 'lost':
-      return { type, message: text }
+      return { type, message: first }
     case 'refused':
-      return { type, code: text === 'overloaded' ? text : 'environment_not_ready', message }
+      return { type, code: first === 'overloaded' ? first : 'environment_not_ready', message: second }
+    case 'unloadable':
+      return { type: 'refused', code: 'environment_not_ready', message: second }
+    case 'failed':
+    case 'trapped':
+      return { type, code: first, message: second }
     default:
-      return {
-        type,
-        ...(type === 'failed' ? readError(Buffer.from(errorText(text, message))) : { code: text, message }),
-      }
+      return type satisfies never
   }
 }

@@ -169,7 +169,13 @@ export class Box {
         if (type === FROM_BOX.IDLE && last) return this.#onIdle()
         if (type === FROM_BOX.FAILED) return this.#onFailed(body)
         break
+      case 'warm':
+      case 'idle':
+      case 'dying':
+      case 'dead':
+        break
       default:
+        this.#state satisfies never
     }
     this.#violate(`frame ${type} while ${this.#state}`)
   }

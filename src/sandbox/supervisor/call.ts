@@ -9,6 +9,8 @@ export type CallEnd =
   | { readonly type: 'returned'; readonly text: Buffer }
   | { readonly type: 'failed' | 'trapped'; readonly code: string; readonly message: string }
   | { readonly type: 'refused'; readonly code: 'overloaded' | 'environment_not_ready'; readonly message: string }
+  /** The artifact cannot be read: the server may make it again and call again. */
+  | { readonly type: 'unloadable'; readonly code: 'environment_not_ready'; readonly message: string }
   | { readonly type: 'stopped'; readonly reason: 'timeout' | 'cancelled' }
   | { readonly type: 'lost'; readonly message: string }
 

@@ -41,7 +41,8 @@ export class FileService {
 
   async #answer(step: number, stream: number, body: Buffer): Promise<Part> {
     const question = (): unknown => JSON.parse(body.toString('utf8'))
-    switch (FILE_STEPS[step]) {
+    const kind = FILE_STEPS[step]
+    switch (kind) {
       case 'list': {
         const { workspace, ...query } = question() as Query
         return JSON.stringify(this.#store.list(workspace, query))
@@ -71,8 +72,10 @@ export class FileService {
       case 'destroy':
         await this.#store.destroy((question() as Place).workspace)
         return ''
-      default:
+      case undefined:
         throw new Error(`step ${step} of a file question`)
+      default:
+        return kind satisfies never
     }
   }
 

@@ -8,7 +8,7 @@ import { Channel } from '../wire/channel.ts'
 import { frame, FrameReader, TRUSTED_FRAME_BYTES } from '../wire/frames.ts'
 import { FROM_SUPERVISOR, type Setup, TO_SUPERVISOR } from '../wire/server-frames.ts'
 import { unpackBytes } from '../wire/texts.ts'
-import { ArtifactCache } from './artifact-cache.ts'
+import { LoadedArtifacts } from './loaded-artifacts.ts'
 import { Box } from './box.ts'
 import { boxProgram } from './box-program.ts'
 import type { OpenFiles } from './call.ts'
@@ -59,7 +59,7 @@ function start(body: Buffer, server: Channel): Parts {
   const supervisor = new Supervisor({
     setup,
     server,
-    artifacts: new ArtifactCache(setup.dataDirectory, ARTIFACT_BYTES),
+    artifacts: new LoadedArtifacts(setup.dataDirectory, ARTIFACT_BYTES),
     openFiles: openFiles(workspaces, setup.limits),
     openBox: (events) => new Box((boxedEvents) => spawnBoxed(boxed, boxedEvents), setup.limits, events),
   })

@@ -129,7 +129,10 @@ export class BoxPool {
         return this.#leave(box)
       case 'dead':
         return this.#onDead(box, before)
+      case 'starting':
+        return
       default:
+        state satisfies never
     }
   }
 

@@ -16,7 +16,7 @@ import {
 } from '../wire/server-frames.ts'
 import { packTexts } from '../wire/texts.ts'
 import { Alarms } from './alarms.ts'
-import type { ArtifactCache } from './artifact-cache.ts'
+import type { LoadedArtifacts } from './loaded-artifacts.ts'
 import { type BoxEvents, type BoxFacts, type Box } from './box.ts'
 import { Call, type CallEnd, type OpenFiles, trapped } from './call.ts'
 import { Permits } from './permits.ts'
@@ -27,7 +27,7 @@ export type SupervisorParts = {
   readonly setup: Setup
   /** To the server. */
   readonly server: Channel
-  readonly artifacts: ArtifactCache
+  readonly artifacts: LoadedArtifacts
   readonly openFiles: OpenFiles
   readonly openBox: (events: BoxEvents) => Box
 }
@@ -119,7 +119,7 @@ export class Supervisor {
         this.#pool.place(call)
       },
       (error: unknown) =>
-        this.#end(call, { type: 'refused', code: 'environment_not_ready', message: messageOf(error) }, NO_FACTS),
+        this.#end(call, { type: 'unloadable', code: 'environment_not_ready', message: messageOf(error) }, NO_FACTS),
     )
   }
 
@@ -212,7 +212,12 @@ function textsOf(end: CallEnd): readonly (Buffer | string | undefined)[] {
       return [end.reason, undefined]
     case 'lost':
       return [end.message, undefined]
-    default:
+    case 'failed':
+    case 'trapped':
+    case 'refused':
+    case 'unloadable':
       return [end.code, end.message]
+    default:
+      return end satisfies never
   }
 }

@@ -99,7 +99,7 @@ export function unpackCall(body: Buffer, start: number): ReceivedCall {
 }
 
 /** Ends of an invocation by number; the texts that belong to them are [first, second]. */
-export const ENDS = ['returned', 'failed', 'trapped', 'refused', 'stopped', 'lost'] as const
+export const ENDS = ['returned', 'failed', 'trapped', 'refused', 'unloadable', 'stopped', 'lost'] as const
 
 /** u8 end, f64 run ms, f64 CPU ms, u32 file operations, u32 host calls. */
 export type DoneHead = {

@@ -1,16 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync } from 'node:fs'
-import { setImmediate } from 'node:timers/promises'
+import { rmdir, unlink } from 'node:fs/promises'
 import { KIND } from '../../wire/files.ts'
 import { forEachEntry, kindAt } from './data-directory.ts'
 import { Refusal } from './refusal.ts'
 import * as system from './system.ts'
 
-/** Entries removed before other work of the process gets its turn. */
-const STEP = 256
+/** One entry of a held directory, as a path for Node's own calls: they run outside this thread. */
+const entryPath = (directory: number, name: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(`/proc/self/fd/${directory}/`), name])
+
+const hasCode = (error: unknown): error is Error & { readonly code: string } =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string'
 
 /**
  * Deletes trees. A tree disappears at once, by a rename into the trash; its entries are removed in the background.
+ *
+ * A journalling file system takes milliseconds for a removal when it is busy: those run in Node's threads.
  *
  * A guest can nest directories deeper than any path or stack reaches. So nothing recurses: directories that are found in
  * one are moved up into the trash, until each holds no directory.
@@ -65,10 +71,11 @@ export class Trash {
   async #remove(name: Buffer): Promise<boolean> {
     try {
       if (system.statAt(this.#fd, name)?.kind === KIND.DIRECTORY) await this.#removeDirectory(name)
-      else system.unlinkAt(this.#fd, name)
+      else await unlink(entryPath(this.#fd, name))
       return true
     } catch (error) {
       if (error instanceof Refusal) return error.code === 'no-entry'
+      if (hasCode(error)) return error.code === 'ENOENT'
       throw error
     }
   }
@@ -78,15 +85,14 @@ export class Trash {
     try {
       const entries: { name: Buffer; kind: number }[] = []
       forEachEntry(fd, (entry, kind) => entries.push({ name: entry, kind }))
-      for (const [index, entry] of entries.entries()) {
+      for (const entry of entries) {
         if (kindAt(fd, entry.name, entry.kind) === KIND.DIRECTORY)
           system.renameAt({ fd, name: entry.name }, { fd: this.#fd, name: randomUUID() })
-        else system.unlinkAt(fd, entry.name)
-        if (index % STEP === STEP - 1) await setImmediate()
+        else await unlink(entryPath(fd, entry.name))
       }
     } finally {
       closeSync(fd)
     }
-    system.removeDirectoryAt(this.#fd, name)
+    await rmdir(entryPath(this.#fd, name))
   }
 }

@@ -7,7 +7,7 @@ const sizeOf = (artifact: Artifact): number =>
   artifact.cores.reduce((sum, core) => sum + core.bytes.length, artifact.js.length)
 
 /** Verified artifacts in memory, the least recently used dropped first. Files are read once for all that wait. */
-export class ArtifactCache {
+export class LoadedArtifacts {
   readonly #dataDirectory: string
   readonly #capacity: number
   readonly #entries = new Map<string, Entry>()

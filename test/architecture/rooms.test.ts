@@ -16,6 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sandbox: [],
   journal: [],
   model: [],
+  sdk: [],
   contract: [],
   kernel: [],
 }

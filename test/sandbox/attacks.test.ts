@@ -6,6 +6,11 @@ import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadScripts } from '../../src/sandbox/bundle.ts'
+import type { LaunchOrder } from '../../src/sandbox/launch/launcher.ts'
+import { BOOT, bootMessage, BOX_NODE_FLAGS } from '../../src/sandbox/launch/node-flags.ts'
+import { probeLevel } from '../../src/sandbox/level.ts'
+import { spawnConnected } from '../../src/sandbox/wire/spawn-connected.ts'
 
 /** Never run without a box: they would end the test, or its machine. */
 const HARMFUL = ['kill the parent (TERM)', 'kill the process group', 'kill everything', 'execve', 'set a priority']
@@ -100,7 +105,43 @@ const users: readonly (readonly [string, number | undefined])[] =
       ]
     : [['an ordinary user', undefined]]
 
+/** In a box whose Node has no `--permission`: what the operating system denies by itself. */
+async function boxedByTheSystemAlone(): Promise<Outcome> {
+  await using target = await prepare()
+  const skip = [...INNER, 'import a file', 'eval', 'new Function', 'ffi', 'gc of the runtime']
+  const source = readFileSync(guest, 'utf8')
+    .replace('T = TARGET', `T = ${JSON.stringify({ dir: target.dir, port, pid: process.pid, skip })}`)
+    .replace('export async function', 'async function')
+  const program = `${source}\ninstantiate().then(({ run }) => { fs.writeSync(3, run()); process.exit() })`
+  const { launcher } = await loadScripts()
+  const order: LaunchOrder = {
+    parent: process.pid,
+    uid: process.getuid?.() === 0 ? 61_184 : 0,
+    abi: probeLevel().landlockAbi,
+    dataBytes: 1024 ** 3,
+    cpuSecs: 30,
+    args: [...BOX_NODE_FLAGS.filter((flag) => flag !== '--permission'), '-e', BOOT],
+  }
+  let text = ''
+  const closed = Promise.withResolvers<void>()
+  const ignored = { onBytes: () => {} }
+  const { channels } = spawnConnected(
+    ['--no-warnings', '-e', BOOT, JSON.stringify(order)],
+    ['ignore', ignored, ignored, { onBytes: (bytes) => (text += bytes.toString()), onClose: closed.resolve }],
+  )
+  channels[2]!.write(Buffer.concat([bootMessage(launcher), bootMessage(Buffer.from(program))]))
+  await closed.promise
+  return JSON.parse(text) as Outcome
+}
+
 describe('hostile JavaScript in a box', () => {
+  it('gets nothing past the operating system even where the flags of Node are not there', async () => {
+    const [free, box] = [await control(), await boxedByTheSystemAlone()]
+    const real = Object.keys(box).filter((name) => free[name] === 'THROUGH')
+    expect(real.length).toBeGreaterThanOrEqual(36)
+    expect(Object.keys(box).filter((name) => box[name] === 'THROUGH')).toEqual([])
+  })
+
   it.each(users)('of %s gets nothing of what succeeds without a box', async (_name, uid) => {
     const [free, box] = [await control(), await boxed(uid)]
     const real = Object.keys(free).filter((name) => free[name] === 'THROUGH')

@@ -222,8 +222,13 @@ describe('Sandbox.invoke()', () => {
     await using small = await openLab({ boxes: 2, warmBoxes: 0 })
     const id = small.plant(scripted('return String(process.pid)'))
     const run = async (key: string) => JSON.stringify((await small.call(id, { key })).end)
-    const [a, b] = [await run('a'), await run('b')]
+    const allIdle = () =>
+      until(async () => (await small.sandbox.status()).boxes.every(({ state }) => state === 'idle'), 'idle boxes')
+    const a = await run('a')
+    const b = await run('b')
+    await allIdle()
     expect(await run('a')).toBe(a)
+    await allIdle()
     await run('c') // b has been idle longest
     expect((await small.sandbox.status()).boxes.length).toBeLessThanOrEqual(2)
     expect(await run('a')).toBe(a)

@@ -317,6 +317,8 @@ describe.each([
     expect(ask('MAKE_DIRECTORY', { one: '5' }).code).toBe('insufficient-space')
     expect(ask('SYMLINK', { one: '5', two: 'x' }).code).toBe('insufficient-space')
     expect(ask('OPEN', { one: '5', bits: CREATE | WRITE }).code).toBe('insufficient-space')
+    // What is there already needs no room.
+    must('OPEN', { one: '3', bits: CREATE | WRITE })
     must('REMOVE_DIRECTORY', { one: '4' })
     must('MAKE_DIRECTORY', { one: '5' })
     broker.close()

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Exit, GuestWorld, LimitReached } from '../../src/sandbox/box/wasi/imports.ts'
+import { Exit, LimitReached } from '../../src/sandbox/box/wasi/ending.ts'
+import { GuestWorld } from '../../src/sandbox/box/wasi/imports.ts'
 import { HostRefusal } from '../../src/sandbox/box/rpc.ts'
 import { attempt, drop, type Imports, WasiHost } from './wasi-host.ts'
 

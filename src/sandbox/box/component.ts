@@ -31,6 +31,7 @@ export class Component {
   readonly #modules = new Map<string, Module>()
   readonly #instantiate: Instantiate
   readonly #imports: object
+  readonly #memoryNames = new Map<Module, readonly string[]>()
   #memories = new Set<Memory>()
 
   constructor(head: LoadHead, code: Buffer, imports: object) {
@@ -63,7 +64,16 @@ export class Component {
 
   readonly #instantiateCore = (module: Module, imports: object): Instance => {
     const instance = new WasmInstance(module, imports)
-    for (const value of Object.values(instance.exports)) if (value instanceof WasmMemory) this.#memories.add(value)
+    let names = this.#memoryNames.get(module)
+    if (names === undefined) {
+      // Once per module: those of a Python component have thousands of exports.
+      names = Object.keys(instance.exports).filter((name) => instance.exports[name] instanceof WasmMemory)
+      this.#memoryNames.set(module, names)
+    }
+    for (const name of names) {
+      const memory = instance.exports[name]
+      if (memory instanceof WasmMemory) this.#memories.add(memory)
+    }
     return instance
   }
 }

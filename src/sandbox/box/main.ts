@@ -66,6 +66,7 @@ class Instances {
   readonly #component: Component
   readonly #most: number
   #deadBytes = 0
+  #dead = 0
 
   constructor(component: Component, budget: number) {
     this.#component = component
@@ -75,6 +76,7 @@ class Instances {
   /** The latest instance is not used any more. */
   bury(): void {
     this.#deadBytes += this.#component.memoryBytes
+    this.#dead++
   }
 
   async next(): Promise<Tool> {
@@ -82,7 +84,7 @@ class Instances {
     try {
       return await this.#component.instantiate()
     } catch (error) {
-      if (this.#deadBytes === 0) throw error
+      if (this.#dead === 0) throw error
       await this.#collect()
       return this.#component.instantiate()
     }
@@ -92,7 +94,7 @@ class Instances {
     // What a weak reference was asked for stays until the event loop turns, which it does nowhere else.
     await new Promise<void>((resolve) => nextTurn(resolve))
     collect()
-    this.#deadBytes = 0
+    this.#deadBytes = this.#dead = 0
   }
 }
 

@@ -68,7 +68,7 @@ export class RunningExecution implements Execution {
     const texts = readTexts(body)
     if (method === undefined || texts === undefined || texts.length !== ARITY[method])
       return this.#answer(ERROR, errorText('invalid_request', 'Cannot read the host call: it has another shape'))
-    this.#link.services.call(method, texts).then(
+    Promise.try(() => this.#link.services.call(method, texts)).then(
       (answer) => this.#answer(OK, answer),
       (error: unknown) => this.#refuse(method, error),
     )

@@ -70,7 +70,8 @@ export function spawnBoxed(boxed: BoxedProgram, events: BoxedEvents): BoxedProce
     events.onExit(how)
   }
   child.on('error', (error) => end(error.message))
-  child.on('exit', (code, signal) => end(signal ?? `exit code ${code}`))
+  // Not 'exit': where its pipes are Node's own, they are read to their end first.
+  child.on('close', (code, signal) => end(signal ?? `exit code ${code}`))
   const program = bootMessage(boxed.program)
   channel.write(level.name === 'none' ? program : Buffer.concat([bootMessage(boxed.launcher), program]))
   return { pid: child.pid ?? 0, channel, output: [stdout, stderr], kill: () => void child.kill('SIGKILL') }

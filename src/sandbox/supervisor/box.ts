@@ -29,6 +29,8 @@ export type BoxFacts = {
   readonly stderr: Buffer
 }
 
+const lastBytes = Buffer.allocUnsafe(64 * 1024)
+
 /** The meter counts in steps of 10 ms, and reading it costs 6 us: shorter spans are not worth it. */
 const METER_MS = 20
 
@@ -49,6 +51,7 @@ export class Box {
   fault: CallEnd | undefined
   /** It had an instance ready at least once. */
   served = false
+  memoryCheckedAt = 0
   /** It was given up before it was ready. */
   startFailed = false
   readonly #process: BoxedProcess
@@ -277,6 +280,7 @@ export class Box {
   }
 
   #onExit(how: string): void {
+    this.#readLastFrames()
     this.#reader.close()
     const [stdout, stderr] = this.#process.output
     this.#stdout.catchUp(stdout, Number.POSITIVE_INFINITY)
@@ -294,6 +298,12 @@ export class Box {
         stderr: this.#stderr.bytes,
       })
     this.#enter('dead')
+  }
+
+  /** It may have said how its call ended, and ended itself, before the event loop came round to its channel. */
+  #readLastFrames(): void {
+    for (let size: number; (size = this.#process.channel.readNow(lastBytes)) > 0;)
+      this.#reader.push(lastBytes.subarray(0, size))
   }
 
   /** The last words of the process, for a log. */

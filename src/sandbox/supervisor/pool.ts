@@ -10,6 +10,8 @@ const INSTANCE_MS = 5000
 const START_MS = 15_000
 /** Starting more at once delays the first of them. */
 const STARTS_AT_ONCE = 3
+/** Loading takes 15 to 150 ms; spare boxes do not wait longer for it. */
+const LOAD_MS = 200
 const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 5000
 /** What an idle box may hold beside the memory of a tool. */
@@ -48,6 +50,7 @@ export class BoxPool {
   readonly #unplaced = new Unplaced()
   readonly #slow = new Alarms<Box>((box) => this.#tooSlow(box))
   readonly #idleTimer = new Alarms<BoxPool>(() => this.#killIdle())
+  readonly #spareTimer = new Alarms<BoxPool>(() => this.#refill())
   readonly #counts: Record<BoxState, number> = {
     starting: 0,
     warm: 0,
@@ -60,7 +63,7 @@ export class BoxPool {
   }
   #failedStarts = 0
   #retryAt = 0
-  #checkMemoryAt = 0
+  #spareAt = 0
 
   constructor(options: PoolOptions, events: PoolEvents) {
     this.#limits = options.limits
@@ -121,8 +124,7 @@ export class BoxPool {
       case 'idle':
         return this.#onIdle(box)
       case 'loading':
-        this.#slow.set(box, performance.now() + INSTANCE_MS)
-        return
+        return this.#onLoading(box)
       case 'warm':
         return this.#onWarm(box)
       case 'dying':
@@ -134,6 +136,13 @@ export class BoxPool {
       default:
         state satisfies never
     }
+  }
+
+  #onLoading(box: Box): void {
+    const now = performance.now()
+    this.#slow.set(box, now + INSTANCE_MS)
+    this.#spareAt = now + LOAD_MS
+    this.#spareTimer.set(this, this.#spareAt)
   }
 
   #onRefreshing(box: Box): void {
@@ -172,8 +181,8 @@ export class BoxPool {
     const { guestCpuSecs, linearMemoryBytes } = this.#limits
     if (guestCpuSecs > 0 && box.idleCpuMs > guestCpuSecs * 2000) return true
     const now = performance.now()
-    if (now < this.#checkMemoryAt) return false
-    this.#checkMemoryAt = now + MEMORY_CHECK_MS
+    if (now < box.memoryCheckedAt + MEMORY_CHECK_MS) return false
+    box.memoryCheckedAt = now
     return residentBytes(box.pid) > linearMemoryBytes + IDLE_BYTES
   }
 
@@ -257,9 +266,10 @@ export class BoxPool {
     const { starting, warm, loading, dying } = this.#counts
     const waiting = this.#unplaced.size
     // Spare boxes compete with the first call of a tool for the processor: they come after it.
-    const wanted = waiting > 0 || loading > 0 ? waiting : this.#limits.warmBoxes
+    const now = performance.now()
+    const wanted = waiting > 0 || (loading > 0 && now < this.#spareAt) ? waiting : this.#limits.warmBoxes
     let missing = Math.min(wanted - starting - warm, STARTS_AT_ONCE - starting)
-    if (missing <= 0 || performance.now() < this.#retryAt) return
+    if (missing <= 0 || now < this.#retryAt) return
     for (; missing > 0 && this.#boxes.size < this.#limits.boxes; missing--) this.#start()
     let killed = dying
     for (const [box] of this.#idle) {

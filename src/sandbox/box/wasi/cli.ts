@@ -41,6 +41,12 @@ export function createCli(current: CurrentInvocation) {
         current.get()
         return [...ARGUMENTS]
       },
+      /**
+       * For a libc that asks. Today's begin at "/" without asking, where no path is granted: a tool that uses relative
+       * paths calls `chdir("/workspace")` first (Rust `set_current_dir`, Python `os.chdir`). A second preopen called "."
+       * would spare that, and is no way out: libc would look for every absolute path there, too, and Python would import
+       * modules that it misses from the workspace ("/bundled/x.py"), where others write.
+       */
       initialCwd: () => (current.get().mounts.includes('/workspace') ? '/workspace' : '/'),
     } satisfies typeof Environment,
     exit: {

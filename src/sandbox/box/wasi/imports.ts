@@ -17,8 +17,6 @@ import { createRandom } from './random.ts'
 import { createSockets } from './sockets.ts'
 import { InputStream, OutputStream } from './streams.ts'
 
-export { Exit, LimitReached } from './ending.ts'
-
 type Interfaces = Readonly<Record<string, object>>
 
 /** jco looks imports up as plain properties: an interface called `constructor` must find nothing (sandbox.md 1). */

@@ -2,7 +2,7 @@ import { closeSync, ftruncateSync, openSync } from 'node:fs'
 import { KIND, MAX_PATH_BYTES, OPEN_BIT } from '../../wire/files.ts'
 import type { Handle, Listing, OpenBits, OpenDirectory } from './handle.ts'
 import { type CheckedPath, checkPath, endsInDots, wantsDirectory } from './path.ts'
-import { refuse, Refusal } from './refusal.ts'
+import { refuse } from './refusal.ts'
 import * as system from './system.ts'
 import type { Tree } from './tree.ts'
 import { TreeFile } from './tree-file.ts'
@@ -96,22 +96,27 @@ export class TreeDirectory implements OpenDirectory {
     if (endsInDots(path)) return (bits & OPEN_BIT.EXCLUSIVE) === 0 ? undefined : refuse('exist')
     if (wantsDirectory(path)) refuse('is-directory')
     return this.#inParent(path, (parent) => {
-      const { quota } = this.#tree
-      quota.addEntry()
-      try {
-        const fd = system.openAt(parent, path.name, accessOf(bits) | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE)
-        return this.#adopt(fd, bits)
-      } catch (error) {
-        quota.release(0, 1)
-        if (!(error instanceof Refusal) || error.code !== 'exist' || (bits & OPEN_BIT.EXCLUSIVE) !== 0) throw error
-        return this.#createBehindLink(parent, path, bits, links)
-      }
+      const there = system.statAt(parent, path.name)
+      if (there === undefined) return this.#createAt(parent, path.name, bits)
+      if ((bits & OPEN_BIT.EXCLUSIVE) !== 0) refuse('exist')
+      const isFollowed = there.kind === KIND.LINK && (bits & OPEN_BIT.FOLLOW) !== 0
+      return isFollowed ? this.#createBehindLink(parent, path, bits, links) : undefined
     })
+  }
+
+  #createAt(parent: number, name: Buffer, bits: OpenBits): Handle {
+    const { quota } = this.#tree
+    quota.addEntry()
+    try {
+      return this.#adopt(system.openAt(parent, name, accessOf(bits) | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE), bits)
+    } catch (error) {
+      quota.release(0, 1)
+      throw error
+    }
   }
 
   /** POSIX: creating through a link whose target is missing makes the target. */
   #createBehindLink(parent: number, path: CheckedPath, bits: OpenBits, links: number): Handle | undefined {
-    if ((bits & OPEN_BIT.FOLLOW) === 0 || system.statAt(parent, path.name)?.kind !== KIND.LINK) return undefined
     if (links >= MAX_LINKS) refuse('loop')
     const target = system.readLinkAt(parent, path.name)
     if (target[0] === SLASH) refuse('not-permitted')

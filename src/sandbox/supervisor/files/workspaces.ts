@@ -100,7 +100,11 @@ export class Workspaces {
 
   #use(name: string, open: (parent: number, name: string) => number | undefined): Workspace | undefined {
     const held = this.#held.get(name) ?? this.#open(name, open)
-    if (held !== undefined) held.users++
+    if (held === undefined) return undefined
+    held.users++
+    // Last in the order: the workspaces that nobody used for longest are given up first.
+    this.#held.delete(name)
+    this.#held.set(name, held)
     return held
   }
 
@@ -120,9 +124,7 @@ export class Workspaces {
       const quota = new Quota({ bytes: workspaceBytes, entries: workspaceEntries })
       const { bytes, entries } = countTree(fd)
       quota.count(bytes, entries)
-      const held: Held = { name, fd, tree: new Tree(quota, this.#resolve), users: 0 }
-      this.#held.set(name, held)
-      return held
+      return { name, fd, tree: new Tree(quota, this.#resolve), users: 0 }
     } catch (cause) {
       if (fd !== undefined) closeSync(fd)
       return this.#failed(name, messageOf(cause), cause)

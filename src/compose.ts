@@ -60,20 +60,26 @@ async function openAdapters(config: Config, logger: Logger, stack: AsyncDisposab
   const { limits, dataDirectory } = config
   const journal = stack.use(await openSqliteJournal({ directory: dataDirectory, limits }))
   const schemas = stack.use(openSchemaChecker())
+  const level = probeLevel(config.isUnsafeAllowed)
+  const components = stack.use(await openComponentStore(config, level, schemas))
   const sandbox = stack.use(
     await openProcessSandbox({
       dataDirectory,
       limits,
-      level: probeLevel(config.isUnsafeAllowed),
+      level,
       isolation: config.isolation,
       logger,
+      recoverArtifact: (id) => {
+        components.distrustArtifact(id)
+        return components.ensureArtifact(id)
+      },
     }),
   )
   return {
     journal,
     schemas,
     sandbox,
-    components: stack.use(await openComponentStore(config, sandbox.level, schemas)),
+    components,
     callLogs: await openCallLogDirectory(join(dataDirectory, 'call-logs')),
     credentials: await openCredentials(join(dataDirectory, 'credentials'), config.secretKey),
     providers: await openProviders(config),

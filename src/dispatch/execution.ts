@@ -60,7 +60,8 @@ export class Execution implements CallServices {
   readonly #context: ExecutionContext
   readonly #notes = new CallNotes()
   readonly #events: JournalRecord[] = []
-  readonly #modelCalls = new AbortController()
+  /** Made with the first model call: most tools make none, and aborting costs a stack trace. */
+  #modelCalls: AbortController | undefined
   readonly #released = Promise.withResolvers<void>()
   readonly #ended = Promise.withResolvers<void>()
   #state: 'open' | 'closing' | 'ended' = 'open'
@@ -204,6 +205,7 @@ export class Execution implements CallServices {
   async model(requestText: string): Promise<string> {
     this.#assertOpen()
     const { sequence, budget } = this.#context
+    this.#modelCalls ??= new AbortController()
     return this.#context.model.call(requestText, { sequence, budget, signal: this.#modelCalls.signal })
   }
 
@@ -257,7 +259,7 @@ export class Execution implements CallServices {
   async #closeAsAsked(records: readonly NewRecord[]): Promise<number> {
     this.#assertOpen()
     this.#state = 'closing'
-    this.#modelCalls.abort()
+    this.#modelCalls?.abort()
     try {
       const committed = await this.#append(records, true)
       this.#markEnded()
@@ -271,7 +273,7 @@ export class Execution implements CallServices {
   /** Writes an end that Brain decided; the storage's trouble must not leave a call without one (E4). */
   async #close(records: readonly NewRecord[]): Promise<readonly JournalRecord[]> {
     this.#state = 'closing'
-    this.#modelCalls.abort()
+    this.#modelCalls?.abort()
     const committed = await this.#append(records, true, 'insist')
     this.#markEnded()
     return committed

@@ -27,8 +27,9 @@ const beside = (path: string): string => fileURLToPath(new URL(path, import.meta
 
 /** Bundles one entry into a classic script for Node. Needs esbuild, a development dependency. */
 export async function bundleScript(entry: string): Promise<Buffer> {
-  const { build } = await import('esbuild')
-  const result = await build({
+  const { buildSync } = await import('esbuild')
+  // Synchronous: it leaves no service process behind, and stops none that another bundler is using.
+  const result = buildSync({
     entryPoints: [entry],
     bundle: true,
     write: false,
@@ -45,14 +46,7 @@ export async function bundleScript(entry: string): Promise<Buffer> {
 
 async function bundleAll(): Promise<SandboxScripts> {
   const make = (name: ScriptName) => bundleScript(beside(SCRIPT_ENTRIES[name]))
-  try {
-    const [launcher, box, supervisor] = await Promise.all([make('launcher'), make('box'), make('supervisor')])
-    return { launcher, box, supervisor }
-  } finally {
-    // Its service process would stay beside the server for nothing.
-    const { stop } = await import('esbuild')
-    await stop()
-  }
+  return { launcher: await make('launcher'), box: await make('box'), supervisor: await make('supervisor') }
 }
 
 async function readAll(): Promise<SandboxScripts> {

@@ -8,7 +8,7 @@ const [, , dir = '', port = '', skip = '[]'] = process.argv
 await using lab = await openLab()
 const { supervisor } = await lab.sandbox.status()
 const target = { dir, port: Number(port), pid: supervisor?.pid, skip: JSON.parse(skip) as string[] }
-const source = readFileSync(new URL('hostile-guest.js', import.meta.url), 'utf8')
+const source = readFileSync(new URL('../fixtures/hostile-guest.js', import.meta.url), 'utf8')
 const id = plant(lab.data, source.replace('T = TARGET', `T = ${JSON.stringify(target)}`))
 const { end } = await lab.call(id)
 writeFileSync(join(dir, 'outcome.json'), JSON.stringify(end))

@@ -17,7 +17,7 @@ const HARMFUL = ['kill the parent (TERM)', 'kill the process group', 'kill every
 /** Succeed within a process without the flags, and stay in it. */
 const INNER = ['worker', 'worker without flags', 'worker with NODE_OPTIONS', 'inspector']
 
-const guest = new URL('hostile-guest.js', import.meta.url)
+const guest = new URL('../fixtures/hostile-guest.js', import.meta.url)
 const runner = new URL('attack-run.ts', import.meta.url)
 
 let server: http.Server

@@ -7,7 +7,13 @@ const CORE = `const core = instantiateCore(getCoreModule('core'), {}).exports;`
 
 let lab: Lab
 beforeAll(async () => {
-  lab = await openLab({ guestCpuSecs: 1, hostCalls: 50, executionOutputBytes: 4096, linearMemoryBytes: 64 * MIB })
+  lab = await openLab({
+    guestCpuSecs: 1,
+    hostCalls: 50,
+    guestFileOps: 20,
+    executionOutputBytes: 4096,
+    linearMemoryBytes: 64 * MIB,
+  })
 })
 afterAll(async () => {
   await lab?.[Symbol.asyncDispose]()
@@ -46,6 +52,15 @@ describe('limits of an invocation end it with their own code, value and variable
     const { end, facts } = await lab.call(id, { input: '51' })
     expect(end).toEqual(trapped('host_call_limit', 'BRAIN_MAX_HOST_CALLS', 50))
     expect(facts.hostCalls).toBe(51)
+  })
+
+  it('file_limit: more file requests than allowed, whatever the runtime in the box does about it', async () => {
+    const ask = `const fs = process.getBuiltinModule('fs'); const request = Buffer.alloc(41); request.writeUInt32LE(37); request[4] = 11;
+      const reply = Buffer.alloc(4096); for (let i = 0; i < Number(invocation.inputJson); i++) { fs.writeSync(3, request); fs.readSync(3, reply) } return 'done'`
+    const id = lab.plant(scripted(ask))
+    const within = await lab.call(id, { input: '20' })
+    expect(within).toMatchObject({ end: { type: 'returned', text: 'done' }, facts: { fileOps: 20 } })
+    expect((await lab.call(id, { input: '21' })).end).toEqual(trapped('file_limit', 'BRAIN_MAX_GUEST_FILE_OPS', 20))
   })
 
   it('output_limit, to the byte', async () => {

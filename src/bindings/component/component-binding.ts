@@ -26,11 +26,7 @@ export type BrainEnvAllowance = {
 
 export type ComponentBindingParts = {
   readonly sandbox: Sandbox
-  readonly components: Pick<Components, 'get'> & {
-    ensureArtifact(id: ComponentId): Promise<void>
-    /** What was found could not be loaded: it is made again before the next call. */
-    distrustArtifact(id: ComponentId): void
-  }
+  readonly components: Pick<Components, 'get'> & { ensureArtifact(id: ComponentId): Promise<void> }
   readonly allow: BrainEnvAllowance
   /** Value of a secret, read at each call; undefined when the server does not have it. */
   readonly secret: (name: string) => string | undefined
@@ -149,7 +145,6 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
       { call: (method, args) => callHost(services, method, args) },
     )
     const { end, facts } = await execution.ended
-    if (end.type === 'refused' && end.code === 'environment_not_ready') parts.components.distrustArtifact(component)
     noteFacts(services, facts)
     return toReceipt(end, services)
   })().catch(toFailedReceipt)

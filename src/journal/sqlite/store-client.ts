@@ -36,8 +36,8 @@ export class StoreClient<Calls extends CallTable> {
     const id = ++this.#lastId
     return new Promise<Calls[Op]['reply']>((resolve, reject) => {
       this.#pending.set(id, { resolve, reject })
-      // After the microtasks of this tick: calls that follow from one batch of answers leave together.
-      if (this.#outbox.length === 0) process.nextTick(() => this.#flush())
+      // At the end of this turn of the event loop: what many requests ask for leaves with one message and one wake.
+      if (this.#outbox.length === 0) setImmediate(() => this.#flush())
       this.#outbox.push({ id, op, request })
     })
   }

@@ -8,6 +8,8 @@ import type { Store } from './store-thread.ts'
 
 /** Pages in the write-ahead log from which a checkpoint is worth its two syncs. */
 const CHECKPOINT_PAGES = 1000
+/** Asking how long the log is costs as much as a small append: it is asked this seldom. */
+const BATCHES_PER_LOOK = 16
 /** Rows that one step of background work may touch, so that appends never wait long behind it. */
 const STEP_ROWS = 500
 const MAX_CACHED_SESSIONS = 10_000
@@ -34,6 +36,7 @@ export class StoreWriter implements Store<WriterCalls> {
   /** What the session table says of sessions in use. Never ahead of the disk: emptied when a transaction fails. */
   readonly #sessions = new Map<string, OpenSession>()
   #checkpointFrom = CHECKPOINT_PAGES
+  #batches = 0
   #purges: boolean
 
   constructor(database: DatabaseSync) {
@@ -210,6 +213,7 @@ export class StoreWriter implements Store<WriterCalls> {
 
   /** PASSIVE never waits for readers. One that holds an old snapshot keeps the log from starting over: then it grows. */
   #checkpoint(): void {
+    if (++this.#batches % BATCHES_PER_LOOK !== 0) return
     const waiting = pagesWaiting(this.#writes.measureLog)
     if (waiting < CHECKPOINT_PAGES) this.#checkpointFrom = CHECKPOINT_PAGES
     if (waiting < this.#checkpointFrom) return

@@ -69,7 +69,7 @@ export class SupervisorProcess {
   /** Sends a frame. @returns false while there is no supervisor */
   send(bytes: Buffer): boolean {
     if (this.#channel === undefined) return false
-    this.#channel.write(bytes)
+    this.#channel.writeSoon(bytes)
     return true
   }
 

@@ -26,8 +26,6 @@ export function boxProgram(
       `--wasm-max-mem-pages=${Math.max(1, Math.floor(linearMemoryBytes / PAGE_BYTES))}`,
       '--wasm-max-table-size=65536',
       `--max-old-space-size=${HEAP_MIB}`,
-      // Making an instance leaves some 300 KiB of garbage: by its own rule V8 would collect for every 15th of them.
-      '--heap-growing-percent=300',
       '--stack-size=984',
     ],
     limits: {

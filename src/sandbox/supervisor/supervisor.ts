@@ -52,7 +52,7 @@ export class Supervisor {
     this.#pool = new BoxPool(
       { limits, isolation, openBox: parts.openBox },
       {
-        onHost: (call, body) => parts.server.write(frame(FROM_SUPERVISOR.HOST, u32(call.id), body)),
+        onHost: (call, body) => parts.server.writeSoon(frame(FROM_SUPERVISOR.HOST, u32(call.id), body)),
         onEnd: (call, end, facts) => this.#end(call, end, facts),
         onRefused: (call, end) => this.#end(call, end, NO_FACTS),
         onBegin: (call) => this.#onBegin(call),
@@ -165,7 +165,7 @@ export class Supervisor {
     this.#calls.delete(call.id)
     this.#deadlines.clear(call)
     this.#cpuChecks.clear(call)
-    this.#parts.server.write(
+    this.#parts.server.writeSoon(
       frame(
         FROM_SUPERVISOR.DONE,
         packDone(call.id, {

@@ -20,6 +20,7 @@ export class Channel {
   readonly #fd: number | undefined
   readonly #socket: Socket
   #closed = false
+  #soon: Buffer[] = []
 
   /** @param end a descriptor, from now on owned by the channel, or a socket that Node made */
   constructor(end: number | Socket, events: ChannelEvents) {
@@ -65,8 +66,29 @@ export class Channel {
     }
   }
 
+  /**
+   * Lets bytes leave with everything else of this turn of the event loop: one system call and one wake of the peer for
+   * many frames. The caller gives the buffer away.
+   */
+  writeSoon(bytes: Buffer): void {
+    if (!this.#usable) return
+    if (this.#soon.length === 0) setImmediate(() => this.#flush())
+    this.#soon.push(bytes)
+  }
+
+  #flush(): void {
+    const [first, ...more] = this.#soon
+    this.#soon = []
+    if (first !== undefined) this.#send(more.length === 0 ? first : Buffer.concat([first, ...more]))
+  }
+
   /** Queues bytes, or writes them at once. The caller gives the buffer away. After the close it does nothing. */
   write(bytes: Buffer): void {
+    this.#flush()
+    this.#send(bytes)
+  }
+
+  #send(bytes: Buffer): void {
     if (!this.#usable) return
     let written = 0
     if (this.#fd !== undefined && this.#socket.writableLength === 0) {
@@ -81,6 +103,7 @@ export class Channel {
 
   /** Resolves when everything written so far has left this process, or the channel is closed. */
   drained(): Promise<void> {
+    this.#flush()
     if (!this.#usable || this.#socket.writableLength === 0) return Promise.resolve()
     return new Promise((resolve) => {
       const done = () => {

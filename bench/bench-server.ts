@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +16,20 @@ const LOAD = fileURLToPath(new URL('./load/main.ts', import.meta.url))
 
 /** A load process that goes on until it is told to stop. */
 export type RunningLoad = { stop(): Promise<LoadResult> }
+
+/** Servers with their directories that an exit of ours would leave behind. */
+const living = new Map<ServerProcess, string>()
+process.once('exit', () => {
+  for (const [server, directory] of living) {
+    server.kill()
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+  }
+})
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)
+  process.once(signal, () => process.exit(code))
 
 /** The server of one run, and the ways in which groups use it. */
 export class BenchServer implements AsyncDisposable {
@@ -41,6 +56,7 @@ export class BenchServer implements AsyncDisposable {
         settings: { BRAIN_ENV_FILESYSTEM_ALLOW: 'workspace' },
         nodeFlags,
       })
+      living.set(server, directory)
       return new BenchServer(directory, server)
     } catch (error) {
       await rm(directory, { recursive: true, force: true })
@@ -113,6 +129,7 @@ export class BenchServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#process.stop()
+    living.delete(this.#process)
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 3 })
   }
 }

@@ -14,7 +14,8 @@ export class Connection {
   readonly #socket: Socket
   readonly #lane: Lane
   readonly #request: Buffer
-  readonly #keyAt: number
+  /** Where the digits of the key stand that change; a GET has none. */
+  readonly #keyAt: number | undefined
   readonly #onAnswer: () => void
   readonly #onFault: (reason: string) => void
   #sent = 0
@@ -24,9 +25,10 @@ export class Connection {
     this.#lane = lane
     this.#onAnswer = events.onAnswer
     this.#onFault = events.onFault
-    const { head, body, key } = printRequest(port, lane)
+    const key = `${randomBytes(8).toString('hex')}-${'0'.repeat(KEY_DIGITS)}`
+    const { head, body } = printRequest(port, lane, key)
     this.#request = Buffer.from(`${head}${body}`)
-    this.#keyAt = head.indexOf(key) + key.length - KEY_DIGITS
+    this.#keyAt = lane.method === 'POST' ? head.indexOf(key) + key.length - KEY_DIGITS : undefined
     this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
     this.#socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     this.#socket.on('error', (error) => this.#onFault(error.message))
@@ -34,7 +36,8 @@ export class Connection {
   }
 
   send(): void {
-    this.#request.write(String(this.#sent++).padStart(KEY_DIGITS, '0'), this.#keyAt, 'latin1')
+    if (this.#keyAt !== undefined)
+      this.#request.write(String(this.#sent++).padStart(KEY_DIGITS, '0'), this.#keyAt, 'latin1')
     this.#socket.write(this.#request)
   }
 
@@ -63,9 +66,8 @@ export class Connection {
   }
 }
 
-function printRequest(port: number, lane: Lane): { head: string; body: string; key: string } {
+function printRequest(port: number, lane: Lane, key: string): { head: string; body: string } {
   const body = lane.body ?? ''
-  const key = `${randomBytes(8).toString('hex')}-${'0'.repeat(KEY_DIGITS)}`
   const lines = [`${lane.method} ${lane.path} HTTP/1.1`, `host: 127.0.0.1:${port}`, 'connection: keep-alive']
   if (lane.method === 'POST')
     lines.push(
@@ -73,5 +75,5 @@ function printRequest(port: number, lane: Lane): { head: string; body: string; k
       `content-length: ${Buffer.byteLength(body)}`,
       `idempotency-key: ${key}`,
     )
-  return { head: `${lines.join('\r\n')}\r\n\r\n`, body, key }
+  return { head: `${lines.join('\r\n')}\r\n\r\n`, body }
 }

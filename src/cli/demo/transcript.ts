@@ -47,7 +47,7 @@ function labelled(label: string, text: string): string[] {
 
 /** A long line in pieces of the width; characters stay whole. */
 function folded(line: string): string[] {
-  const characters = [...line]
+  const characters = Array.from(line)
   const pieces: string[] = []
   for (let at = 0; at === 0 || at < characters.length; at += WIDTH)
     pieces.push(characters.slice(at, at + WIDTH).join(''))

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, dirname, join, posix } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -134,6 +134,23 @@ describe('published packages', () => {
       expect(files.length).toBeGreaterThan(80)
       const contents = await Promise.all(files.map((file) => readFile(join(server(), file))))
       expect(files.filter((_, i) => contents[i]?.includes(root) === true)).toEqual([])
+    })
+
+    it('holds every module that its modules import, and the demo not at all', async () => {
+      const lib = join(server(), 'node_modules/@aexhq/brain-server/lib')
+      const files = globSync('**/*.js', { cwd: lib })
+      const faults: string[] = []
+      for (const file of files) {
+        const text = await readFile(join(lib, file), 'utf8')
+        for (const [, target = ''] of text.matchAll(/(?:^import|\bfrom) ['"]([^'"\n]+)['"];$/gm)) {
+          const isOwn = target.startsWith('.') && files.includes(posix.join(posix.dirname(file), target))
+          const [name = ''] = target.split('/')
+          if (!isOwn && !target.startsWith('node:') && !(name in manifest.dependencies))
+            faults.push(`${file}: ${target}`)
+        }
+      }
+      expect(faults).toEqual([])
+      expect(files.filter((file) => file.includes('demo'))).toEqual([])
     })
 
     it('`brain --version` names the version of both packages', async () => {

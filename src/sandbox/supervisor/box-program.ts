@@ -29,8 +29,8 @@ export function boxProgram(
       '--stack-size=984',
     ],
     limits: {
-      // Instances that are dead but not yet collected hold up to a quarter of the budget (box/instances.ts).
-      dataBytes: ENGINE_BYTES + HEAP_MIB * MIB + WORK_BYTES + Math.ceil(linearMemoryBytes * 1.25),
+      // Instances that are dead but not yet collected hold up to half of the budget (box/main.ts).
+      dataBytes: ENGINE_BYTES + HEAP_MIB * MIB + WORK_BYTES + Math.ceil(linearMemoryBytes * 1.5),
       cpuSecs: guestCpuSecs === 0 ? 0 : guestCpuSecs * CPU_BACKSTOP + CPU_BACKSTOP_SECS,
     },
   }

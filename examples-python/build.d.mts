@@ -3,6 +3,8 @@ export type PythonBuildOptions = {
   readonly cacheDirectory: string
   /** Called with a line of text for people at each step; a first build takes about 10 s, later ones nothing. */
   readonly onProgress?: (line: string) => void
+  /** Interrupts a build; it then rejects with the signal's reason, after everything of it has ended. */
+  readonly signal?: AbortSignal
 }
 
 /**

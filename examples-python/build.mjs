@@ -22,7 +22,7 @@ const REMEDY =
   'install Python 3.10 or newer with venv and pip (on Debian and Ubuntu: apt-get install python3 python3-venv)'
 
 /** @type {import('./build.d.mts').buildPythonTool} */
-export async function buildPythonTool(tool, { cacheDirectory, onProgress = () => {} }) {
+export async function buildPythonTool(tool, { cacheDirectory, onProgress = () => {}, signal }) {
   const folder = resolve(HERE, tool)
   const name = basename(folder)
   const component = join(cacheDirectory, `${name}-${await digestOf(folder)}.wasm`)
@@ -33,7 +33,7 @@ export async function buildPythonTool(tool, { cacheDirectory, onProgress = () =>
   await mkdir(cacheDirectory, { recursive: true })
   const aside = await mkdtemp(join(cacheDirectory, 'build-'))
   try {
-    await runBuildScript(python.command, ['--cache', cacheDirectory, '--out', aside, folder], onProgress)
+    await runBuildScript(python.command, ['--cache', cacheDirectory, '--out', aside, folder], { onProgress, signal })
     await rename(join(aside, `${name}.wasm`), component)
   } finally {
     await rm(aside, { recursive: true, force: true })
@@ -45,7 +45,7 @@ export async function buildPythonTool(tool, { cacheDirectory, onProgress = () =>
 export async function preparePythonCompiler({ cacheDirectory, onProgress = () => {} }) {
   const python = await findPython()
   if (!python.found) return { ready: false, reason: python.reason }
-  const lines = await runBuildScript(python.command, ['--cache', cacheDirectory, '--compiler-only'], onProgress)
+  const lines = await runBuildScript(python.command, ['--cache', cacheDirectory, '--compiler-only'], { onProgress })
   return { ready: true, python: /** @type {string} */ (lines.at(-1)) }
 }
 
@@ -61,28 +61,40 @@ async function findPython() {
 }
 
 /** @returns {Promise<string[]>} the lines that the script printed, each of which was progress while it ran */
-async function runBuildScript(python, parameters, onProgress) {
+async function runBuildScript(python, parameters, { onProgress, signal }) {
   const lines = []
-  const { code, stderr } = await run(python, [BUILD_SCRIPT, ...parameters], (line) => {
+  const onLine = (line) => {
     lines.push(line)
     onProgress(line)
-  })
+  }
+  const { code, stderr } = await run(python, [BUILD_SCRIPT, ...parameters], { onLine, signal })
+  signal?.throwIfAborted()
   if (code !== 0) throw new Error(stderr.trim() || `Cannot build Python tools: ${python} ended with ${code}`)
   return lines
 }
 
-/** Never rejects: a program that cannot be started ends with the code `undefined`. */
-function run(command, parameters, onLine = () => {}) {
+/**
+ * Never rejects: a program that cannot be started ends with the code `undefined`. An interrupted one is waited for: it
+ * ends its own children and removes what it left half done.
+ */
+function run(command, parameters, { onLine = () => {}, signal } = {}) {
   return new Promise((settle) => {
     const child = spawn(command, parameters, { stdio: ['ignore', 'pipe', 'pipe'] })
+    const interrupt = () => child.kill('SIGINT')
+    if (signal?.aborted) interrupt()
+    signal?.addEventListener('abort', interrupt, { once: true })
     const output = { stdout: '', stderr: '' }
     child.stderr.setEncoding('utf8').on('data', (text) => (output.stderr += text))
     createInterface({ input: child.stdout }).on('line', (line) => {
       output.stdout += `${line}\n`
       onLine(line)
     })
-    child.on('error', () => settle({ code: undefined, ...output }))
-    child.on('close', (code) => settle({ code: code ?? 1, ...output }))
+    const end = (code) => {
+      signal?.removeEventListener('abort', interrupt)
+      settle({ code, ...output })
+    }
+    child.on('error', () => end(undefined))
+    child.on('close', (code) => end(code ?? 1))
   })
 }
 

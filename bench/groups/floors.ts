@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseComponentId } from '../../src/kernel/ids.ts'
+import { readArtifact } from '../../src/sandbox/admission/artifact.ts'
+import type { Group, Run } from '../run.ts'
+import { type CoreModule, wasm } from '../web-assembly.ts'
+
+/** One page of the journal's database, which is what one appended record makes SQLite write. */
+const BLOCK_BYTES = 4096
+const BLOCKS = 256
+const WRITES = 200
+const INSTANCES = 200
+
+/** What no design can be faster than: a durable write, and a bare instance of the tool's core. */
+export const floors: Group = async (run) => ({
+  'durable-write-floor': durableWrites(run.server.dataDirectory),
+  'core-instantiate-floor': await coreInstances(run),
+})
+
+/** Overwrites blocks of a file that has its size already, as a journal does between two checkpoints. */
+function durableWrites(directory: string): number[] {
+  const path = join(directory, 'bench-floor')
+  const file = openSync(path, 'w', 0o600)
+  try {
+    const block = randomBytes(BLOCK_BYTES)
+    for (let at = 0; at < BLOCKS; at++) writeSync(file, block, 0, BLOCK_BYTES, at * BLOCK_BYTES)
+    fdatasyncSync(file)
+    return Array.from({ length: WRITES }, (_, write) => {
+      const began = performance.now()
+      writeSync(file, block, 0, BLOCK_BYTES, (write % BLOCKS) * BLOCK_BYTES)
+      fdatasyncSync(file)
+      return performance.now() - began
+    })
+  } finally {
+    closeSync(file)
+    rmSync(path)
+  }
+}
+
+async function coreInstances({ server, subjects }: Run): Promise<number[]> {
+  const id = parseComponentId(await server.admit(subjects.wordcount))
+  const { cores } = await readArtifact(server.dataDirectory, id)
+  const main = cores.toSorted((a, b) => b.bytes.length - a.bytes.length)[0]
+  if (main === undefined) throw new Error('the artifact of wordcount has no core module')
+  const module = new wasm.Module(main.bytes)
+  const imports = stubs(module)
+  return Array.from({ length: INSTANCES }, () => {
+    const began = performance.now()
+    new wasm.Instance(module, imports)
+    return performance.now() - began
+  })
+}
+
+/** Imports that satisfy the linker; wordcount's core imports functions only. */
+function stubs(module: CoreModule): Record<string, Record<string, () => number>> {
+  const imports: Record<string, Record<string, () => number>> = {}
+  for (const { module: from, name, kind } of wasm.Module.imports(module)) {
+    if (kind !== 'function') throw new Error(`Cannot stand in for the ${kind} "${name}" that the core imports`)
+    imports[from] = { ...imports[from], [name]: () => 0 }
+  }
+  return imports
+}

@@ -4,8 +4,7 @@ import { LIMITS, type LimitName } from '../../src/contract/limits.ts'
 const PURPOSE: Readonly<Record<LimitName, string>> = {
   requestBytes: 'body of a JSON request; more answers 413',
   packageBytes: 'size of an uploaded component; more answers 413',
-  executionInputBytes:
-    'input of one tool call, as JSON text; not checked on its own yet, the body of the request bounds it',
+  executionInputBytes: 'input of one tool call, as JSON text; more ends the call `invalid_input`',
   executionOutputBytes: 'one result or one event of a tool, as JSON text',
   emittedBytes: 'results and events of one activation together; a direct call counts as one activation',
   modelCalls: 'model calls of one activation, those of its tools included',
@@ -37,7 +36,6 @@ const PURPOSE: Readonly<Record<LimitName, string>> = {
   componentsBytes:
     'components and artifacts on disk; the least recently used artifacts go first, and are made again when needed; uploads never do',
   coreInstances: 'core instances of one component',
-  modelOutputBytes: 'answer of one model call; not checked yet, since the only provider is the scripted one',
   modelSecs: 'time of one model call',
 }
 

@@ -1,7 +1,7 @@
 """The guest side of ``brain:tool@0.2.0`` for tools written in Python.
 
-A tool is a function of one :class:`Call`; what it returns becomes the result. ``build.py`` turns the function ``run`` of
-a folder's ``tool.py`` into a component::
+A tool is a function of one :class:`Call`; what it returns becomes the result. ``build.py`` turns the function ``run``
+of a folder's ``tool.py`` into a component::
 
     from brain_guest import Call, Failure, emit
 
@@ -120,7 +120,7 @@ def serve(run: Callable[[Call], Any]) -> type:
 
 
 def _reseed() -> None:
-    """The generator behind the functions of ``random`` is in the snapshot: without this every call got the same numbers."""
+    """The generator behind ``random``'s functions is in the snapshot: without this every call got the same numbers."""
     if "random" in sys.modules:
         sys.modules["random"].seed()
 
@@ -128,7 +128,8 @@ def _reseed() -> None:
 def _decoded(invocation: types.Invocation) -> Call:
     # A placement without options arrives as null, or as nothing.
     options = json.loads(invocation.configuration_json or "null")
-    return Call(json.loads(invocation.input_json), {} if options is None else options, invocation.deadline_at_ms or None)
+    options = {} if options is None else options
+    return Call(json.loads(invocation.input_json), options, invocation.deadline_at_ms or None)
 
 
 def _outcome(value: Any) -> str:

@@ -5,7 +5,7 @@ usage: build.py [--cache DIR] [--out DIR] [FOLDER...]
 
 A tool is a folder with ``tool.py``, whose function ``run`` is called, and ``tool.json``, its metadata; without FOLDER,
 every such folder beside this file is built. Needs Python 3.10 or newer with pip and venv, and nothing installed: the
-compiler goes into a virtual environment under --cache (default: .venv here). Components go to --out (default: dist here).
+compiler goes into a virtual environment under --cache (default: .venv here). Components go to --out (default: dist).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SECTION = "brain:tool-metadata"
 OLDEST_PYTHON = (3, 10)
 
 # The component holds a snapshot of the interpreter after its imports; the standard library itself is not in it. So
-# whatever is imported later must be imported now: by the tool's functions (which are searched), or by the library on its
-# own, as these are.
+# whatever is imported later must be imported now: by the tool's functions (which are searched), or by the library on
+# its own, as these are.
 IMPORTED_BY_THE_LIBRARY = [
     "_strptime",
     "encodings.ascii",

@@ -23,14 +23,16 @@ while [ $# -gt 0 ]; do
   *) workspace=$(cd "$1" && pwd) && shift ;;
   esac
 done
-command -v cargo >/dev/null || fail "there is no cargo on the PATH; install Rust first (rustup.rs)"
+command -v cargo >/dev/null || fail "there is no cargo on the PATH; install Rust first, with rustup or as the package cargo"
 
 target=wasm32-wasip2
 build=$workspace/target
 if [ -n "$toolchain" ]; then
-  [ -f "$toolchain/complete" ] || fail "$toolchain holds no complete toolchain; run $here/setup-toolchain.sh $toolchain"
+  [ -f "$toolchain/complete" ] ||
+    fail "$toolchain holds no complete toolchain; run $here/setup-toolchain.sh $toolchain"
   export RUSTC=$toolchain/bin/rustc PATH=$toolchain/bin:$PATH
-  build=$build/reproducible
+  # Cargo does not notice another linker, so each toolchain has a folder of its own.
+  build=$build/$(sha256sum "$toolchain/complete" | cut -c 1-12)
 elif [ ! -d "$(rustc --print target-libdir --target $target 2>/dev/null)" ]; then
   fail "this Rust has no standard library for $target; run 'rustup target add $target', or on Debian
 $here/setup-toolchain.sh DIR and then $0 --toolchain DIR"

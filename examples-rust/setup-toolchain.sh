@@ -3,7 +3,7 @@
 #
 # Puts the compiler and linkers that made the committed components into DIR, so that a build gives the same bytes on
 # every machine: Rust 1.85.1 with its wasm32 standard libraries and LLD 19 from Debian 13, wasm-component-ld 0.5.21 from
-# crates.io. Nothing is installed, and no root is needed: the packages are unpacked and started by their own loader.
+# source. Nothing is installed, and no root is needed: the packages are unpacked and started by their own loader.
 # About 200 MB are downloaded from the package mirror that this machine already uses; DIR then holds about 800 MB.
 #
 # Nobody needs this to build a tool: `rustup target add wasm32-wasip2` is enough (README.md).
@@ -11,7 +11,7 @@ set -euo pipefail
 
 rust_version=1.85.1
 component_ld_version=0.5.21
-recipe="1 rust $rust_version lld 19 wasm-component-ld $component_ld_version"
+recipe="2 rust $rust_version lld 19 wasm-component-ld $component_ld_version"
 
 fail() {
   echo "Cannot set up the Rust toolchain: $1" >&2
@@ -26,14 +26,14 @@ if [ -f "$dir/complete" ] && [ "$(cat "$dir/complete")" = "$recipe" ]; then
 fi
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-command -v cargo >/dev/null || fail "there is no cargo on the PATH; install Rust first (rustup.rs, or the package cargo)"
+command -v cargo >/dev/null ||
+  fail "there is no cargo on the PATH; install Rust first, with rustup or as the package cargo"
 command -v apt-get >/dev/null && [ -r "$keyring" ] ||
   fail "it comes as Debian packages and this is no Debian system; build with 'rustup target add wasm32-wasip2' instead"
 
 work=$(mktemp -d "$dir/unpack.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-rm -rf "$dir/root" "$dir/bin" "$dir/complete"
-mkdir -p "$dir/bin" "$work/root" "$work/debs" "$work"/apt/{lists/partial,cache/archives/partial,etc/parts,etc/preferences.d,etc/sources.d}
+mkdir -p "$work"/{bin,root,debs} "$work"/apt/{lists,cache/archives}/partial "$work"/apt/etc/{parts,preferences.d,sources.d}
 
 # The machine's own mirror, asked for another release, with state of its own: the system's apt sees nothing of it.
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -v security | head -n 1 || true)
@@ -63,33 +63,31 @@ packages=(rustc libstd-rust-1.85 libstd-rust-dev libstd-rust-dev-wasm32 lld-19 l
 echo "Unpacking"
 for package in "$work"/debs/*.deb; do dpkg-deb -x "$package" "$work/root"; done
 rm -rf "$work"/root/usr/share/{doc,man,locale}
-mv "$work/root" "$dir/root"
 
 # Debian 13's programs on whatever libc this machine has.
-loader=$(cd "$dir/root" && find usr/lib usr/lib64 -name 'ld-linux-*.so.*' | head -n 1)
-libraries=$(cd "$dir/root" && dirname "$(find usr/lib -name 'libc.so.6' | head -n 1)")
+loader=$(cd "$work/root" && find usr/lib usr/lib64 -name 'ld-linux-*.so.*' | head -n 1)
+libraries=$(cd "$work/root" && dirname "$(find usr/lib -name 'libc.so.6' | head -n 1)")
 start() { # start NAME PROGRAM
-  cat >"$dir/bin/$1" <<SH
+  cat >"$work/bin/$1" <<SH
 #!/bin/sh
 root=\$(dirname "\$(readlink -f "\$0")")/../root
 exec "\$root/$loader" --library-path "\$root/$libraries" --argv0 "$1" "\$root/$2" "\$@"
 SH
-  chmod +x "$dir/bin/$1"
+  chmod +x "$work/bin/$1"
 }
 start rustc usr/bin/rustc
 start wasm-ld usr/lib/llvm-19/bin/lld
-"$dir/bin/rustc" -V | grep -q "^rustc $rust_version " ||
-  fail "the mirror's compiler is $("$dir/bin/rustc" -V), not $rust_version"
+"$work/bin/rustc" -V | grep -q "^rustc $rust_version " ||
+  fail "the mirror's compiler is $("$work/bin/rustc" -V), not $rust_version"
 
-# The machine's Rust may bring this very linker along.
-bundled=$(rustc --print sysroot 2>/dev/null)/lib/rustlib/$(rustc -vV 2>/dev/null | sed -n 's/^host: //p')/bin/wasm-component-ld
-if [ -x "$bundled" ] && [ "$("$bundled" --version)" = "wasm-component-ld $component_ld_version" ]; then
-  cp "$bundled" "$dir/bin/"
-else
-  echo "Building wasm-component-ld $component_ld_version (about a minute)"
-  cargo install --quiet wasm-component-ld --version "$component_ld_version" --locked --root "$work/cargo"
-  mv "$work/cargo/bin/wasm-component-ld" "$dir/bin/"
-fi
+# The linker of the same version that comes with Rust will not do: it carries another build of the WASI adapter. Without
+# optimisation it is made in half the time and links the same.
+echo "Building wasm-component-ld $component_ld_version (about a minute)"
+cargo install --quiet --debug --locked --version "$component_ld_version" --root "$work/cargo" wasm-component-ld
+mv "$work/cargo/bin/wasm-component-ld" "$work/bin/"
+
+rm -rf "$dir/complete" "$dir/root" "$dir/bin"
+mv "$work/root" "$work/bin" "$dir/"
 
 echo "$recipe" >"$dir/complete"
 echo "Rust toolchain is ready: $dir"

@@ -1,9 +1,11 @@
 import { defineConfig } from 'vitest/config'
+import { SummaryReporter } from '../.ci/summary-reporter.ts'
 
 /** `unit` is quick and needs no process of ours; `system` runs real servers, boxes and builds. */
 export default defineConfig({
   root: new URL('..', import.meta.url).pathname,
   test: {
+    reporters: ['default', new SummaryReporter()],
     projects: [
       {
         extends: true,

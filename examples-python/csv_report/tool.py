@@ -80,7 +80,8 @@ def _read(path: Path, group_by: str, summed: str | None, delimiter: str) -> Tabl
 def _require_columns(path: Path, present: list[str], required: list[str]) -> None:
     for column in required:
         if column not in present:
-            raise Failure("unknown_column", f'Cannot find the column "{column}" in "{path}": it has {", ".join(present)}')
+            reason = f"it has {', '.join(present)}"
+            raise Failure("unknown_column", f'Cannot find the column "{column}" in "{path}": {reason}')
 
 
 def _number(text: str | None) -> float | None:
@@ -101,12 +102,15 @@ def _summary(report: Path, summed: str | None, table: Table) -> dict:
 
 
 def _markdown(name: str, group_by: str, summed: str | None, table: Table) -> str:
-    header = [group_by, "rows"] + ([] if summed is None else [summed])
-    lines = [[group.name, str(group.rows)] + ([] if summed is None else [f"{group.sum:g}"]) for group in table.sorted_groups()]
-    total = [["**all**", str(table.rows)] + ([] if summed is None else [f"{table.total:g}"])]
-    body = [header, ["---"] * len(header), *lines, *total]
+    lines = [
+        [group_by, "rows", summed],
+        ["---"] * 3,
+        *([group.name, str(group.rows), f"{group.sum:.15g}"] for group in table.sorted_groups()),
+        ["**all**", str(table.rows), f"{table.total:.15g}"],
+    ]
+    columns = 2 if summed is None else 3
     skipped = f"\nRows left out because their number could not be read: {table.skipped}\n" if table.skipped else ""
-    return f"# {name} by {group_by}\n\n" + "".join(_line(cells) for cells in body) + skipped
+    return f"# {name} by {group_by}\n\n" + "".join(_line(cells[:columns]) for cells in lines) + skipped
 
 
 def _line(cells: list[str]) -> str:

@@ -1,10 +1,17 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { ConfigError, loadConfig } from '../config/config.ts'
 import { explainFailure, serve, type Environment } from './serve.ts'
 
+// As far above this file in a checkout as in the published package.
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
+
 const program = new Command('brain')
   .description('A host for tools that nobody should have to trust')
+  .version(version)
   .showHelpAfterError()
 
 program

@@ -57,7 +57,6 @@ export const LIMITS = {
   admissions: { variable: 'BRAIN_MAX_ADMISSIONS', default: 2, least: 1, unit: 'at once' },
   componentsBytes: { variable: 'BRAIN_MAX_COMPONENTS_BYTES', default: 4 * GIB, least: MIB, unit: 'bytes' },
   coreInstances: { variable: 'BRAIN_MAX_CORE_INSTANCES', default: 256, least: 1, unit: 'instances' },
-  modelOutputBytes: { variable: 'BRAIN_MAX_MODEL_OUTPUT_BYTES', default: 4 * MIB, least: 1024, unit: 'bytes' },
   modelSecs: { variable: 'BRAIN_MAX_MODEL_SECS', default: 120, least: 1, unit: 'seconds' },
 } as const satisfies Record<string, Limit>
 

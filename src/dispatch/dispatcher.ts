@@ -1,7 +1,7 @@
 import { BrainError } from '../kernel/errors.ts'
 import type { Json, JsonObject } from '../kernel/json.ts'
 import type { TenantId } from '../kernel/ids.ts'
-import type { Limits } from '../contract/limits.ts'
+import { describeLimit, type Limits } from '../contract/limits.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
 import type { SessionConfiguration, SessionEnvironment, SessionTool } from '../contract/session-request.ts'
 import type { Append, Claim, Claimed, ClaimKey, StoredAnswer } from '../journal/journal.ts'
@@ -91,6 +91,10 @@ export class Dispatcher {
 
   async #checkInput(tool: SessionTool, input: Json): Promise<{ text: string; fault: string | undefined }> {
     const text = JSON.stringify(input)
+    const { limits } = this.#parts
+    const bytes = Buffer.byteLength(text)
+    if (bytes > limits.executionInputBytes)
+      return { text, fault: `it takes ${bytes} bytes, the limit is ${describeLimit('executionInputBytes', limits)}` }
     const verdict = await this.#parts.schemas.checkValue(tool.input_schema, text)
     return { text, fault: verdict.valid ? undefined : verdict.message }
   }
@@ -136,7 +140,7 @@ export class Dispatcher {
     })
     session.openCalls.set(record.sequence, execution)
     if (input.fault !== undefined) {
-      const message = `Cannot call tool "${tool.name}": its input does not satisfy the input schema: ${input.fault}`
+      const message = `Cannot call tool "${tool.name}": its input is not usable: ${input.fault}`
       void execution.refuse('invalid_input', message)
       return execution
     }

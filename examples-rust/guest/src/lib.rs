@@ -49,9 +49,7 @@ macro_rules! tool {
         struct ExportedTool;
 
         impl $crate::Guest for ExportedTool {
-            fn run(
-                invocation: $crate::Invocation,
-            ) -> ::std::result::Result<::std::string::String, $crate::ToolError> {
+            fn run(invocation: $crate::Invocation) -> ::std::result::Result<::std::string::String, $crate::ToolError> {
                 $crate::serve(&invocation, $run)
             }
         }

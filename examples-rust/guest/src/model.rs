@@ -34,14 +34,10 @@ struct Message {
 }
 
 fn read_reply(answer: &str) -> Result<Reply, ToolError> {
-    let result: ModelResult = serde_json::from_str(answer).map_err(|error| {
-        ToolError::new("invalid_model_answer", format!("Cannot read the model's answer: {error}"))
-    })?;
+    let result: ModelResult = serde_json::from_str(answer)
+        .map_err(|error| ToolError::new("invalid_model_answer", format!("Cannot read the model's answer: {error}")))?;
     let texts = result.message.content.iter().filter(|block| block["type"] == "text");
-    Ok(Reply {
-        text: texts.filter_map(|block| block["text"].as_str()).collect(),
-        stop_reason: result.stop_reason,
-    })
+    Ok(Reply { text: texts.filter_map(|block| block["text"].as_str()).collect(), stop_reason: result.stop_reason })
 }
 
 #[cfg(test)]

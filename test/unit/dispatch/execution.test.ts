@@ -139,6 +139,15 @@ describe('a direct call', () => {
     expect(harness.binding.calls).toEqual([])
   })
 
+  it('records an input over the limit the same way, naming the limit', async () => {
+    await using harness = openHarness({ limits: { executionInputBytes: 1024 } })
+    const id = await harness.create({ tools: [toolNamed('t')] })
+    const { outcome } = await harness.call(id, 't', { text: 'x'.repeat(1024) })
+    expect(outcome).toMatchObject({ status: 'error', error: { code: 'invalid_input' } })
+    expect(JSON.stringify(outcome)).toContain('BRAIN_MAX_EXECUTION_INPUT_BYTES')
+    expect(harness.binding.calls).toEqual([])
+  })
+
   it('times out: the end first, then the cancellation and its end', async () => {
     await using harness = openHarness()
     const id = await harness.create({ tools: [toolNamed('t')] })

@@ -1,0 +1,106 @@
+// Makes the published packages from the tree: dist/brain-VERSION.tgz and dist/brain-server-VERSION.tgz.
+import { execFile } from 'node:child_process'
+import { chmod, copyFile, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { build, stop } from 'esbuild'
+import { bundleTranspiler } from '../../src/sandbox/admission/transpiler/program.ts'
+import { bundleScript, SCRIPT_ENTRIES } from '../../src/sandbox/bundle.ts'
+import { clientManifest, serverManifest, type PackageManifest, type RootManifest } from './manifests.ts'
+
+const run = promisify(execFile)
+const root = join(import.meta.dirname, '../..')
+const from = (path: string): string => join(root, path)
+
+/** Packages whose code is inside the transpiler's bundle and modules. */
+const BUNDLED = ['@bytecodealliance/jco-transpile', '@bytecodealliance/preview2-shim']
+
+async function compile(project: string, outDirectory: string): Promise<void> {
+  await run(from('node_modules/.bin/tsc'), ['-p', from(project), '--outDir', outDirectory]).catch((error: unknown) => {
+    const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
+    throw new Error(`Cannot compile ${project}: ${output}`, { cause: error })
+  })
+}
+
+async function describePackage(directory: string, manifest: PackageManifest, readme: string): Promise<void> {
+  await mkdir(directory, { recursive: true })
+  await Promise.all([
+    writeFile(join(directory, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`),
+    copyFile(join(import.meta.dirname, readme), join(directory, 'README.md')),
+    copyFile(from('LICENSE'), join(directory, 'LICENSE')),
+  ])
+}
+
+async function buildClient(directory: string, manifest: RootManifest): Promise<void> {
+  await describePackage(directory, clientManifest(manifest), 'readme-brain.md')
+  await compile('src/sdk/tsconfig.build.json', join(directory, 'lib'))
+  // Neutral: anything that only Node has fails here and not in somebody's page.
+  await build({
+    entryPoints: [from('src/sdk/index.ts')],
+    outfile: join(directory, 'lib/sdk/index.js'),
+    bundle: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'neutral',
+    target: 'es2024',
+    logLevel: 'silent',
+  })
+  await mkdir(join(directory, 'contracts'))
+  await copyFile(from('wit/tool.wit'), join(directory, 'contracts/tool.wit'))
+}
+
+async function buildServer(directory: string, manifest: RootManifest): Promise<void> {
+  await describePackage(directory, serverManifest(manifest), 'readme-brain-server.md')
+  const lib = join(directory, 'lib')
+  await compile('src/tsconfig.build.json', lib)
+  for (const [name, entry] of Object.entries(SCRIPT_ENTRIES))
+    await writeFile(join(lib, 'sandbox', `${name}.cjs`), await bundleScript(from(join('src/sandbox', entry))))
+  await bundleTranspiler(join(lib, 'sandbox/admission/transpiler'))
+  await mkdir(join(directory, 'bin'))
+  await copyFile(join(import.meta.dirname, 'brain.js'), join(directory, 'bin/brain.js'))
+  await chmod(join(directory, 'bin/brain.js'), 0o755)
+  await writeFile(join(directory, 'THIRD-PARTY-LICENSES.txt'), await thirdPartyLicenses())
+}
+
+async function thirdPartyLicenses(): Promise<string> {
+  const texts = BUNDLED.map(async (name) => {
+    const directory = from(join('node_modules', name))
+    const { version, license } = JSON.parse(await readFile(join(directory, 'package.json'), 'utf8')) as {
+      version: string
+      license: string
+    }
+    const text = await readFile(join(directory, 'LICENSE'), 'utf8')
+    return `lib/sandbox/admission/transpiler holds code of ${name} ${version}, ${license}:\n\n${text.trim()}\n`
+  })
+  return (await Promise.all(texts)).join(`\n${'='.repeat(80)}\n\n`)
+}
+
+/** @returns the tarball, named after the package without its scope. */
+async function pack(directory: string, dist: string): Promise<string> {
+  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', dist], {
+    cwd: directory,
+  })
+  const listed: unknown = JSON.parse(stdout)
+  const [packed] = (Array.isArray(listed) ? listed : Object.values(listed as object)) as { filename: string }[]
+  if (packed === undefined) throw new Error(`Cannot pack ${directory}: npm named no file`)
+  const tarball = join(dist, packed.filename.replace(/^aexhq-/, ''))
+  await rename(join(dist, packed.filename), tarball)
+  return tarball
+}
+
+async function main(dist: string): Promise<void> {
+  const manifest = JSON.parse(await readFile(from('package.json'), 'utf8')) as RootManifest
+  await rm(dist, { recursive: true, force: true })
+  try {
+    await Promise.all([buildClient(join(dist, 'brain'), manifest), buildServer(join(dist, 'brain-server'), manifest)])
+  } finally {
+    await stop()
+  }
+  for (const name of ['brain', 'brain-server']) {
+    const tarball = await pack(join(dist, name), dist)
+    const { size } = await stat(tarball)
+    process.stdout.write(`${tarball} ${(size / 1024).toFixed(0)} KiB\n`)
+  }
+}
+
+await main(process.argv[2] ?? from('dist'))

@@ -1,0 +1,40 @@
+/** What the build takes from the development package: one version, one list of dependencies. */
+export type RootManifest = {
+  readonly version: string
+  readonly license: string
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+export type PackageManifest = Readonly<Record<string, unknown>> & { readonly name: string; readonly version: string }
+
+/** `@aexhq/brain`: what clients and authors need; Node 22 and browsers. */
+export const clientManifest = ({ version, license }: RootManifest): PackageManifest => ({
+  name: '@aexhq/brain',
+  version,
+  description:
+    'Contracts of Brain, a host for tools that nobody should have to trust: types and the WIT world of a tool',
+  license,
+  type: 'module',
+  exports: {
+    '.': { types: './lib/sdk/index.d.ts', default: './lib/sdk/index.js' },
+    './contracts/tool.wit': './contracts/tool.wit',
+    './package.json': './package.json',
+  },
+  files: ['lib', 'contracts'],
+  sideEffects: false,
+  engines: { node: '>=22' },
+})
+
+/** `@aexhq/brain-server`: the server, with its command `brain`. */
+export const serverManifest = ({ version, license, dependencies }: RootManifest): PackageManifest => ({
+  name: '@aexhq/brain-server',
+  version,
+  description: 'Brain, a host for tools that nobody should have to trust: the server and its command',
+  license,
+  type: 'module',
+  bin: { brain: './bin/brain.js' },
+  exports: { './package.json': './package.json' },
+  files: ['bin', 'lib', 'THIRD-PARTY-LICENSES.txt'],
+  engines: { node: '>=26.10' },
+  dependencies,
+})

@@ -1,0 +1,257 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { globSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join, posix } from 'node:path'
+import { promisify } from 'node:util'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fixture } from '../support/server.ts'
+
+const run = promisify(execFile)
+const root = join(import.meta.dirname, '../..')
+const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+  version: string
+  dependencies: Record<string, string>
+}
+
+/** The Node that runs the tests comes first, whatever the machine has. */
+const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter)
+const env = { ...process.env, PATH, BRAIN_SCRIPTED_MODEL: '1' }
+
+/** Runs a program to its end, whatever its exit code. */
+async function outcomeOf(
+  file: string,
+  args: readonly string[],
+  options: { cwd: string; env?: NodeJS.ProcessEnv },
+): Promise<{ code: number; out: string; err: string }> {
+  try {
+    const { stdout, stderr } = await run(file, args, { env, ...options })
+    return { code: 0, out: stdout, err: stderr }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { code, out: stdout, err: stderr }
+  }
+}
+
+describe('published packages', () => {
+  let folder = ''
+  const tarball = (name: string): string => join(folder, 'dist', `${name}-${manifest.version}.tgz`)
+  const client = (): string => join(folder, 'client')
+  const server = (): string => join(folder, 'server')
+  const brain = (): string => join(server(), 'node_modules/.bin/brain')
+
+  async function install(directory: string, file: string): Promise<void> {
+    await mkdir(directory)
+    await run('npm', ['install', '--no-audit', '--no-fund', file], { cwd: directory, env })
+  }
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'brain-package-'))
+    await run(process.execPath, [
+      '--disable-warning=ExperimentalWarning',
+      join(root, '.ci/build/build.ts'),
+      join(folder, 'dist'),
+    ])
+    await install(client(), tarball('brain'))
+    await install(server(), tarball('brain-server'))
+  })
+
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  describe('@aexhq/brain', () => {
+    it('exports the world of a tool as it stands in wit/', async () => {
+      const script = `process.stdout.write(import.meta.resolve('@aexhq/brain/contracts/tool.wit'))`
+      const { out } = await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })
+      expect(await readFile(new URL(out))).toEqual(await readFile(join(root, 'wit/tool.wit')))
+    })
+
+    it('imports in Node and bundles for a browser without anything of Node', async () => {
+      const script = `console.log(Object.keys(await import('@aexhq/brain')))`
+      expect(await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })).toMatchObject(
+        {
+          code: 0,
+          err: '',
+        },
+      )
+      const stdin = { contents: `export * from '@aexhq/brain'`, resolveDir: client() }
+      const bundle = await build({
+        stdin,
+        bundle: true,
+        write: false,
+        platform: 'browser',
+        format: 'esm',
+        logLevel: 'silent',
+      })
+      expect(bundle.outputFiles[0]?.text).not.toContain('node:')
+    })
+
+    it.each([
+      ['nodenext', 'nodenext'],
+      ['esnext', 'bundler'],
+    ])(
+      'has types that a strict consumer compiles with module %s, and that refuse a wrong outcome',
+      async (module, resolution) => {
+        const directory = join(client(), module)
+        await mkdir(directory)
+        const use = (status: string): string =>
+          `import type { Outcome, SessionSummary } from '@aexhq/brain'\n` +
+          `export const outcome: Outcome = { status: '${status}', value: { words: 3 } }\n` +
+          `export const idOf = (summary: SessionSummary): string => summary.session_id\n`
+        await writeFile(join(directory, 'right.mts'), use('ok'))
+        await writeFile(join(directory, 'wrong.mts'), use('fine'))
+        const tsc = join(root, 'node_modules/.bin/tsc')
+        const flags = ['--noEmit', '--strict', '--types', '', '--module', module, '--moduleResolution', resolution]
+        expect(await outcomeOf(tsc, [...flags, 'right.mts'], { cwd: directory })).toMatchObject({ code: 0, out: '' })
+        const refused = await outcomeOf(tsc, [...flags, 'wrong.mts'], { cwd: directory })
+        expect(refused.out).toContain('error TS2322')
+      },
+    )
+  })
+
+  describe('@aexhq/brain-server', () => {
+    it('installs its five dependencies and nothing that only a build needs', async () => {
+      const installed = JSON.parse(
+        await readFile(join(server(), 'node_modules/@aexhq/brain-server/package.json'), 'utf8'),
+      ) as { dependencies: Record<string, string>; engines: { node: string } }
+      expect(Object.keys(installed.dependencies).sort()).toEqual(['ajv', 'commander', 'fastify', 'pino', 'zod'])
+      expect(installed.engines.node).toBe('>=26.10')
+      const names = globSync('node_modules/{*,@*/*}', { cwd: server() })
+      expect(names.filter((name) => /binaryen|bytecodealliance|jco|esbuild|typescript|vitest/.test(name))).toEqual([])
+      let bytes = 0
+      for (const file of globSync('node_modules/**/*', { cwd: server() }))
+        bytes += (await stat(join(server(), file))).size
+      const { size } = await stat(tarball('brain-server'))
+      process.stdout.write(
+        `brain-server: tarball ${(size / 1e6).toFixed(1)} MB, installed ${(bytes / 1e6).toFixed(1)} MB in ${names.length} folders\n`,
+      )
+      expect(bytes).toBeLessThan(40e6)
+    })
+
+    it('holds no path of the machine that built it', async () => {
+      const files = globSync('node_modules/@aexhq/brain-server/**/*.{js,cjs,json,wasm,md}', { cwd: server() })
+      expect(files.length).toBeGreaterThan(80)
+      const contents = await Promise.all(files.map((file) => readFile(join(server(), file))))
+      expect(files.filter((_, i) => contents[i]?.includes(root) === true)).toEqual([])
+    })
+
+    it('holds every module that its modules import, and the demo not at all', async () => {
+      const lib = join(server(), 'node_modules/@aexhq/brain-server/lib')
+      const files = globSync('**/*.js', { cwd: lib })
+      const faults: string[] = []
+      for (const file of files) {
+        const text = await readFile(join(lib, file), 'utf8')
+        for (const [, target = ''] of text.matchAll(/(?:^import|\bfrom) ['"]([^'"\n]+)['"];$/gm)) {
+          const isOwn = target.startsWith('.') && files.includes(posix.join(posix.dirname(file), target))
+          const [name = ''] = target.split('/')
+          if (!isOwn && !target.startsWith('node:') && !(name in manifest.dependencies))
+            faults.push(`${file}: ${target}`)
+        }
+      }
+      expect(faults).toEqual([])
+      expect(files.filter((file) => file.includes('demo'))).toEqual([])
+    })
+
+    it('`brain --version` names the version of both packages', async () => {
+      expect(await outcomeOf(brain(), ['--version'], { cwd: server() })).toEqual({
+        code: 0,
+        out: `${manifest.version}\n`,
+        err: '',
+      })
+    })
+
+    it('`brain serve --check` answers 0 for a valid configuration and 2 with every problem for another', async () => {
+      expect(await outcomeOf(brain(), ['serve', '--check'], { cwd: server() })).toMatchObject({ code: 0, err: '' })
+      const bad = { ...env, BRAIN_LISTEN: 'nowhere', BRAIN_MAX_BOXES: '-1' }
+      const refused = await outcomeOf(brain(), ['serve', '--check'], { cwd: server(), env: bad })
+      expect(refused.code).toBe(2)
+      expect(refused.err).toContain('BRAIN_LISTEN')
+      expect(refused.err).toContain('BRAIN_MAX_BOXES')
+    })
+
+    it('`brain` says which Node it needs when started by an older one', async () => {
+      const bin = join(server(), 'node_modules/@aexhq/brain-server/bin/brain.js')
+      const script = `Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } }); await import(${JSON.stringify(bin)})`
+      expect(await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: server() })).toEqual({
+        code: 1,
+        out: '',
+        err: 'Cannot start brain: it needs Node 26.10 or newer, this is 20.20.2\n',
+      })
+    })
+
+    it('`brain serve` admits a component, runs it in a box and exits 0 on SIGTERM', async () => {
+      const child = spawn(brain(), ['serve', '--listen', '127.0.0.1:0', '--data-dir', join(folder, 'data')], {
+        cwd: server(),
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      let errors = ''
+      child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
+      const exited = once(child, 'exit')
+      try {
+        const url = await listening(child)
+        const { answer, isReady } = await firstCall(url)
+        expect(isReady).toBe(true)
+        expect(answer).toMatchObject({
+          finished: true,
+          outcome: { status: 'ok' },
+          results: [{ output: { words: 3, unique: 2, top: [{ word: 'a', count: 2 }] }, is_error: false }],
+        })
+      } finally {
+        child.kill('SIGTERM')
+      }
+      const [code] = (await exited) as [number | null]
+      expect({ code, warnings: errors.match(/Warning/g) }, errors).toEqual({ code: 0, warnings: null })
+    })
+  })
+})
+
+async function listening(child: ChildProcess): Promise<string> {
+  let out = ''
+  for await (const chunk of child.stdout ?? []) {
+    out += String(chunk)
+    const match = /listens on (http:\S+?),/.exec(out)
+    if (match?.[1] === undefined) continue
+    child.stdout?.resume()
+    return match[1]
+  }
+  throw new Error(`the installed server did not start: ${out}`)
+}
+
+async function firstCall(url: string): Promise<{ answer: unknown; isReady: boolean }> {
+  const post = async (
+    path: string,
+    type: string,
+    body: Uint8Array<ArrayBuffer> | string,
+  ): Promise<Record<string, string>> => {
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: { 'content-type': type, 'idempotency-key': path },
+      body,
+    })
+    if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    return (await response.json()) as Record<string, string>
+  }
+  const { status } = await fetch(`${url}/health/ready`)
+  const { id } = await post('/v1/tools', 'application/wasm', new Uint8Array(await fixture('wordcount')))
+  const session = await post(
+    '/v1/sessions',
+    'application/json',
+    JSON.stringify({
+      model: { provider: 'scripted', name: 'script', api_key: 'none', script: [{ text: 'done' }] },
+      tools: [
+        {
+          name: 'wordcount',
+          placements: {
+            box: { implementation: { type: 'brain_component', entrypoint: 'run', id, configuration: {} } },
+          },
+        },
+      ],
+      environments: [{ name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} }],
+    }),
+  )
+  const calls = `/v1/sessions/${session['session_id']}/tools/wordcount/calls?wait=finished`
+  const answer = await post(calls, 'application/json', JSON.stringify({ input: { text: 'a b a', top: 1 } }))
+  return { answer, isReady: status === 204 }
+}

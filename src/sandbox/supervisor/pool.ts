@@ -14,6 +14,8 @@ const STARTS_AT_ONCE = 3
 const LOAD_MS = 200
 const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 5000
+/** How long a call waits for a box that has finished its call before it takes another. */
+const PATIENCE_MS = 20
 /** What an idle box may hold beside the memory of a tool. */
 const IDLE_BYTES = 192 * 1024 * 1024
 const MEMORY_CHECK_MS = 1000
@@ -47,7 +49,10 @@ export class BoxPool {
   readonly #idleByKey = new Map<string, Set<Box>>()
   /** Boxes that make an instance for nobody yet. */
   readonly #comingByKey = new Map<string, Set<Box>>()
+  /** Busy boxes whose call has finished: they will be idle soon, if the guest does not go on after it. */
+  readonly #finishedByKey = new Map<string, Set<Box>>()
   readonly #unplaced = new Unplaced()
+  readonly #patience = new Alarms<Call>((call) => this.#moveOn(call))
   readonly #slow = new Alarms<Box>((box) => this.#tooSlow(box))
   readonly #idleTimer = new Alarms<BoxPool>(() => this.#killIdle())
   readonly #spareTimer = new Alarms<BoxPool>(() => this.#refill())
@@ -83,7 +88,8 @@ export class BoxPool {
 
   /** Finds a box for a call whose artifact is loaded, now or later. */
   place(call: Call): void {
-    const idle = takeFirst(this.#idleByKey, call.key)
+    // The one that was used last: its memory is in the caches, and those that are not needed grow old.
+    const idle = takeLast(this.#idleByKey, call.key)
     if (idle !== undefined) {
       this.#idle.delete(idle)
       idle.run(call)
@@ -94,6 +100,25 @@ export class BoxPool {
       claim(coming, call)
       return
     }
+    const finished = takeFirst(this.#finishedByKey, call.key)
+    if (finished !== undefined) {
+      claim(finished, call)
+      this.#patience.set(call, performance.now() + PATIENCE_MS)
+      return
+    }
+    this.#placeElsewhere(call)
+  }
+
+  /** The box that the call waits for is still busy with work that its guest does after `finish`. */
+  #moveOn(call: Call): void {
+    const { box } = call
+    if (box?.claim !== call || box.state !== 'busy') return
+    box.claim = undefined
+    call.box = undefined
+    this.#placeElsewhere(call)
+  }
+
+  #placeElsewhere(call: Call): void {
     const [warm] = this.#warm
     if (warm === undefined) this.#unplaced.add(call)
     else this.#assign(warm, call)
@@ -108,6 +133,11 @@ export class BoxPool {
     call.box = undefined
     box.claim = undefined
     if (box.state === 'loading' || box.state === 'refreshing') this.#offer(box)
+    else if (box.state === 'busy') put(this.#finishedByKey, box.key ?? '', box)
+  }
+
+  #onFinished(box: Box): void {
+    if (this.#isolation === 'tool') put(this.#finishedByKey, box.key ?? '', box)
   }
 
   /** For Box: every change of state passes here. */
@@ -148,7 +178,8 @@ export class BoxPool {
   #onRefreshing(box: Box): void {
     if (this.#isolation === 'invocation') return box.kill()
     this.#slow.set(box, performance.now() + INSTANCE_MS)
-    this.#offer(box)
+    remove(this.#finishedByKey, box.key ?? '', box)
+    if (box.claim === undefined) this.#offer(box)
   }
 
   /** A box that will be idle in a moment serves the first waiting call of its key. */
@@ -210,6 +241,7 @@ export class BoxPool {
     const key = box.key ?? ''
     remove(this.#idleByKey, key, box)
     remove(this.#comingByKey, key, box)
+    remove(this.#finishedByKey, key, box)
     const { claim: claimed } = box
     box.claim = undefined
     if (claimed === undefined) return
@@ -283,6 +315,7 @@ export class BoxPool {
     const box = this.#openBox({
       onState: (changed, before) => this.onState(changed, before),
       onHost: this.#events.onHost,
+      onFinished: (box) => this.#onFinished(box),
       onEnd: this.#events.onEnd,
     })
     this.#boxes.add(box)
@@ -312,4 +345,12 @@ function takeFirst(map: Map<string, Set<Box>>, key: string): Box | undefined {
   const [box] = boxes
   if (box !== undefined) remove(map, key, box)
   return box
+}
+
+/** The box that was put last; there are few of one key. */
+function takeLast(map: Map<string, Set<Box>>, key: string): Box | undefined {
+  let last: Box | undefined
+  for (const box of map.get(key) ?? []) last = box
+  if (last !== undefined) remove(map, key, last)
+  return last
 }

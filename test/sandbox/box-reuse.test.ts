@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Ended, type Lab, openLab, scripted } from './lab.ts'
+
+let lab: Lab
+beforeAll(async () => {
+  lab = await openLab({ warmBoxes: 2 })
+})
+afterAll(async () => {
+  await lab?.[Symbol.asyncDispose]()
+})
+
+const pidOf = ({ end }: Ended): string => (end.type === 'returned' ? end.text : `${end.type}: ${JSON.stringify(end)}`)
+
+/** Finishes, goes on for `input` milliseconds, returns the process it ran in. */
+const FINISHES = scripted(`
+  imports['brain:tool/host'].finish('{}')
+  const until = performance.now() + Number(invocation.inputJson)
+  while (performance.now() < until);
+  return String(process.pid)`)
+
+describe('a box of one key', () => {
+  it('serves the call that comes right after the finish of the one before', async () => {
+    const id = lab.plant(FINISHES)
+    await lab.call(id, { input: '0' })
+    const ends: Promise<Ended>[] = []
+    for (let call = 0; call < 20; call++) {
+      await new Promise<void>((resolve) => {
+        const services = async (): Promise<string> => {
+          // After the answer has left: the box is busy then, its call is finished.
+          setImmediate(resolve)
+          return '1'
+        }
+        ends.push(lab.call(id, { input: '1', services }))
+      })
+    }
+    expect(new Set((await Promise.all(ends)).map(pidOf)).size).toBe(1)
+  })
+
+  it('is not waited for when its guest goes on after finish', async () => {
+    const id = lab.plant(`${FINISHES}// another`)
+    const finished = Promise.withResolvers<void>()
+    const long = lab.call(id, {
+      input: '2000',
+      services: async () => {
+        setImmediate(finished.resolve)
+        return '1'
+      },
+    })
+    await finished.promise
+    const short = lab.call(id, { input: '0' })
+    const first = await Promise.race([long.then(() => 'long'), short.then(() => 'short')])
+    expect(first).toBe('short')
+    expect(pidOf(await short)).not.toBe(pidOf(await long))
+  })
+
+  it('that was used last is used first', async () => {
+    const id = lab.plant(scripted(`imports['brain:tool/host'].emit('x', '1'); return String(process.pid)`))
+    const together = Promise.withResolvers<string>()
+    let began = 0
+    const services = (): Promise<string> => {
+      if (++began === 3) together.resolve('1')
+      return together.promise
+    }
+    const parallel = await Promise.all([1, 2, 3].map(() => lab.call(id, { services })))
+    expect(new Set(parallel.map(pidOf)).size).toBe(3)
+    const pids = new Set<string>()
+    for (let call = 0; call < 6; call++) pids.add(pidOf(await lab.call(id)))
+    expect(pids.size).toBe(1)
+  })
+})

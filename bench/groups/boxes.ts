@@ -48,7 +48,6 @@ class WatchedBox {
     this.#box = new Box((events) => spawnBoxed(boxed, events), defaultLimits, {
       onState: ({ state }) => this.#onState(state),
       onHost: () => this.#box.answer(Buffer.concat([Buffer.of(REPLY_OK), Buffer.from('1')])),
-      onFinished: () => undefined,
       onEnd: () => undefined,
     })
   }

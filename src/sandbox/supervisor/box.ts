@@ -2,7 +2,7 @@ import { describeLimit, type Limits } from '../../contract/limits.ts'
 import { messageOf } from '../../kernel/errors.ts'
 import type { Artifact } from '../admission/artifact.ts'
 import type { BoxedEvents, BoxedProcess } from '../launch/spawn-boxed.ts'
-import { DONE_HEAD, END, FAULT, FROM_BOX, HOST_METHODS, readError, REPLY_OK, TO_BOX } from '../wire/box-frames.ts'
+import { DONE_HEAD, END, FAULT, FROM_BOX, readError, TO_BOX } from '../wire/box-frames.ts'
 import { BOX_FRAME_BYTES, frame, frameHead, FrameReader } from '../wire/frames.ts'
 import { u32 } from '../wire/server-frames.ts'
 import { type Call, type CallEnd, trapped } from './call.ts'
@@ -19,8 +19,6 @@ export type BoxState = 'starting' | 'warm' | 'loading' | 'idle' | 'busy' | 'refr
 export type BoxEvents = {
   readonly onState: (box: Box, before: BoxState) => void
   readonly onHost: (call: Call, body: Buffer) => void
-  /** The tool has finished its call, and will return in a moment if it is like most. */
-  readonly onFinished: (box: Box) => void
   readonly onEnd: (call: Call, end: CallEnd, facts: BoxFacts) => void
 }
 
@@ -38,8 +36,6 @@ const METER_MS = 20
 
 /** Beside the text of a result or an event, a frame carries its method, lengths and a kind. */
 const FRAME_SLACK = 64 * 1024
-
-const FINISH = HOST_METHODS.indexOf('finish')
 
 export const largestBoxFrame = (limits: Limits): number =>
   Math.max(BOX_FRAME_BYTES, limits.executionOutputBytes, limits.emittedBytes) + FRAME_SLACK
@@ -67,8 +63,6 @@ export class Box {
   readonly #stderr = new CallOutput()
   #state: BoxState = 'starting'
   #awaiting = false
-  /** The host call that awaits its answer. */
-  #asked = 0
   #cpuMs = 0
   #meteredAt = Number.NEGATIVE_INFINITY
   #spentCpuMs = 0
@@ -148,7 +142,6 @@ export class Box {
     if (!this.#awaiting || this.#state !== 'busy') return
     this.#awaiting = false
     this.#process.channel.write(frame(TO_BOX.REPLY, body))
-    if (this.#asked === FINISH && body[0] === REPLY_OK) this.#events.onFinished(this)
   }
 
   /** SIGKILL. The call in it ends as `end` says once the process is gone. */
@@ -201,7 +194,6 @@ export class Box {
     const exhausted = call.exhausted()
     if (exhausted !== undefined) return this.kill(exhausted)
     this.#awaiting = true
-    this.#asked = body[0] ?? 0
     this.#events.onHost(call, body)
   }
 

@@ -6,9 +6,8 @@ import { readArtifact } from '../../src/sandbox/admission/artifact.ts'
 import type { Group, Run } from '../run.ts'
 import { type CoreModule, wasm } from '../web-assembly.ts'
 
-/** One page of the journal's database, which is what one appended record makes SQLite write. */
-const BLOCK_BYTES = 4096
-const BLOCKS = 256
+/** About what one record takes. */
+const RECORD_BYTES = 512
 const WRITES = 200
 const INSTANCES = 200
 
@@ -18,17 +17,15 @@ export const floors: Group = async (run) => ({
   'core-instantiate-floor': await coreInstances(run),
 })
 
-/** Overwrites blocks of a file that has its size already, as a journal does between two checkpoints. */
+/** Appends blocks to a file, each of which must be durable before the next. */
 function durableWrites(directory: string): number[] {
   const path = join(directory, 'bench-floor')
   const file = openSync(path, 'w', 0o600)
   try {
-    const block = randomBytes(BLOCK_BYTES)
-    for (let at = 0; at < BLOCKS; at++) writeSync(file, block, 0, BLOCK_BYTES, at * BLOCK_BYTES)
-    fdatasyncSync(file)
-    return Array.from({ length: WRITES }, (_, write) => {
+    const block = randomBytes(RECORD_BYTES)
+    return Array.from({ length: WRITES }, () => {
       const began = performance.now()
-      writeSync(file, block, 0, BLOCK_BYTES, (write % BLOCKS) * BLOCK_BYTES)
+      writeSync(file, block)
       fdatasyncSync(file)
       return performance.now() - began
     })

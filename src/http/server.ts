@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { BrainError } from '../kernel/errors.ts'
 import type { Limits } from '../contract/limits.ts'
@@ -53,6 +54,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MAX_URL_PART, querystringParser: parseQuery },
     frameworkErrors: refuseUnreadable,
+    clientErrorHandler: answerBadHttp,
   })
   registerBodies(app, parts.limits)
   app.addHook('onRequest', async (request, reply) => {
@@ -80,6 +82,21 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   for (const routes of [healthRoutes, limitRoutes, toolRoutes, sessionRoutes, callRoutes, eventRoutes, fileRoutes])
     routes(app, parts)
   return app
+}
+
+/** Bytes that are no HTTP get an answer of the ordinary form, where there is still somebody to read it. */
+function answerBadHttp(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (socket.destroyed || !socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+  const reason = isTooLarge ? 'its headers take more than 16 KiB' : `it is not HTTP/1.1: ${error.message}`
+  const { body } = toProblem(new BrainError('invalid_request', `Cannot read the request: ${reason}`))
+  const text = JSON.stringify(body)
+  const status = isTooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request'
+  const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}`
+  socket.end(`${head}\r\n\r\n${text}`)
 }
 
 /** What the framework itself cannot read, such as a path that is not percent-encoded UTF-8. */

@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto'
 import { BrainError } from '../kernel/errors.ts'
 import type { SessionId, TenantId } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
 import type { Limits } from '../contract/limits.ts'
 import type { ToolOutput, ToolResult } from '../contract/outcome.ts'
-import type { StoredAnswer } from '../journal/journal.ts'
+import type { ClaimKey, StoredAnswer } from '../journal/journal.ts'
 import { dataOf, isReservedKind, type JournalRecord } from '../journal/record.ts'
 import { readAll } from '../journal/session-log.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -61,7 +62,7 @@ export class DirectCalls {
     const dispatched = await this.#parts.dispatcher.start(session, [
       {
         invocation: {
-          call_id: `direct_${inHand.claim.digest.slice(0, 16)}`,
+          call_id: callIdOf(inHand.claim),
           name: call.tool,
           environment,
           input: call.input,
@@ -96,6 +97,10 @@ export class DirectCalls {
     return { status: 200, body: JSON.stringify(answerOf(stored.sequence, events, wait)) }
   }
 }
+
+/** A key is used for one call only, so that what is made of it names the call, whoever asks again. */
+const callIdOf = ({ scope, key }: ClaimKey): string =>
+  `direct_${createHash('sha256').update(`${scope}\0${key}`).digest('hex').slice(0, 24)}`
 
 const statusOf = (wait: DirectCall['wait']): number => (wait === 'started' ? 202 : 200)
 

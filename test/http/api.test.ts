@@ -155,6 +155,25 @@ describe('requests', () => {
     }
   })
 
+  it('that are no HTTP, or have too many headers, are answered in the ordinary form', async () => {
+    const { port } = new URL(server.url)
+    const answerTo = (text: string): Promise<string> =>
+      new Promise((resolve) => {
+        let answer = ''
+        const socket = connect(Number(port), '127.0.0.1', () => socket.write(text))
+        socket.on('data', (bytes) => (answer += String(bytes))).on('error', () => {})
+        socket.on('close', () => resolve(answer))
+      })
+    for (const text of ['nonsense\r\n\r\n', `GET / HTTP/1.1\r\nhost: localhost\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`]) {
+      const answer = await answerTo(text)
+      expect(answer).toMatch(/^HTTP\/1.1 4(00|31) /)
+      expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))).toMatchObject({
+        code: 'invalid_request',
+        retryable: false,
+      })
+    }
+  })
+
   it('survive a client that goes away in the middle of its body', async () => {
     const { port } = new URL(server.url)
     for (let round = 0; round < 5; round++) {

@@ -32,6 +32,8 @@ export function boxProgram(
       `--wasm-max-mem-pages=${Math.max(1, Math.floor(linearMemoryBytes / PAGE_BYTES))}`,
       '--wasm-max-table-size=65536',
       `--max-old-space-size=${HEAP_MIB}`,
+      // Marking a little at a time spares pauses that nobody in a box feels, for an eighth of its CPU.
+      '--no-incremental-marking',
       `--min-semi-space-size=${SEMI_SPACE_MIB}`,
       `--max-semi-space-size=${SEMI_SPACE_MIB}`,
       '--stack-size=984',

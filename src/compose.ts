@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { systemClock } from './kernel/clock.ts'
-import { type BrainError, messageOf } from './kernel/errors.ts'
+import { BrainError, messageOf } from './kernel/errors.ts'
+import { parseJson } from './kernel/json.ts'
 import type { Logger } from './kernel/logger.ts'
 import { componentBinding, workspaceName } from './bindings/component/component-binding.ts'
 import type { SchemaChecker } from './contract/schema-checker.ts'
@@ -122,7 +123,7 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     allow: config.allow,
     secret: (name) => config.secrets.get(name),
   })
-  const dispatcher = new Dispatcher({ limits, schemas, callLogs, bindings: new Map([['brain', binding]]) })
+  const dispatcher = new Dispatcher({ limits, schemas, callLogs, logger, bindings: new Map([['brain', binding]]) })
   const loop = builtinLoop
   const sessions = new Sessions({
     ...adapters,
@@ -181,11 +182,15 @@ async function openComponentStore(
 async function openProviders({ scriptedModel }: Config): Promise<ReadonlyMap<string, ModelProvider>> {
   if (scriptedModel === undefined) return new Map()
   const { file } = scriptedModel
-  const script =
-    file === undefined
-      ? undefined
-      : parseScript(JSON.parse(await readFile(file, 'utf8')), `BRAIN_SCRIPTED_MODEL_FILE ${file}`)
-  return new Map([['scripted', scriptedProvider(script)]])
+  return new Map([['scripted', scriptedProvider(file === undefined ? undefined : await readScript(file))]])
+}
+
+async function readScript(file: string): Promise<ReturnType<typeof parseScript>> {
+  const what = `BRAIN_SCRIPTED_MODEL_FILE ${file}`
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new BrainError('invalid_request', `Cannot read ${what}: ${messageOf(cause)}`, { cause })
+  })
+  return parseScript(parseJson(text, what), what)
 }
 
 /** The names under which the server answers: its own address, `localhost` and its public name (design 5). */
@@ -223,9 +228,8 @@ type Sweeping = {
 /** Lets go of what is kept for a day: answers of old requests, call logs. */
 function startSweeping({ journal, callLogs, limits, logger }: Sweeping): () => void {
   const sweep = async (): Promise<void> => {
-    const now = Date.now()
-    await journal.expireClaims(now - limits.requestRetentionSecs * 1000)
-    await callLogs.sweep(now)
+    await journal.expireClaims(limits.requestRetentionSecs * 1000)
+    await callLogs.sweep(Date.now())
   }
   const run = (): void =>
     void sweep().catch((error: unknown) =>

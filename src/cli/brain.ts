@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { ConfigError, loadConfig } from '../config/config.ts'
+import { loadConfig } from '../config/config.ts'
 import { explainFailure, serve, type Environment } from './serve.ts'
 
 // As far above this file in a checkout as in the published package.
@@ -37,5 +37,5 @@ try {
   process.exit(0)
 } catch (error) {
   process.stderr.write(`${explainFailure(error)}\n`)
-  process.exit(error instanceof ConfigError ? 2 : 1)
+  process.exit(1)
 }

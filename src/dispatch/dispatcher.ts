@@ -1,8 +1,9 @@
-import { BrainError } from '../kernel/errors.ts'
+import { BrainError, messageOf } from '../kernel/errors.ts'
+import type { Logger } from '../kernel/logger.ts'
 import type { Json, JsonObject } from '../kernel/json.ts'
 import type { TenantId } from '../kernel/ids.ts'
 import { describeLimit, type Limits } from '../contract/limits.ts'
-import type { SchemaChecker } from '../contract/schema-checker.ts'
+import type { SchemaChecker, SchemaVerdict } from '../contract/schema-checker.ts'
 import type { SessionConfiguration, SessionEnvironment, SessionTool } from '../contract/session-request.ts'
 import type { Append, Claim, Claimed, ClaimKey, StoredAnswer } from '../journal/journal.ts'
 import type { JournalRecord, NewRecord, Origin, ToolInvocation } from '../journal/record.ts'
@@ -20,6 +21,10 @@ export type CallingSession = {
   readonly isEnvironmentReady: (name: string) => boolean
   /** Calls of the session that have no end yet, by sequence; kept by the dispatcher. */
   readonly openCalls: Map<number, Execution>
+  /** Dispatches that are on their way: they have no open call yet, and an end has to wait for them. */
+  readonly starting: Set<Promise<unknown>>
+  /** Counts interruptions: a call whose start one of them has overtaken is not sent. */
+  readonly interruptions: number
   readonly model: ToolModel
 }
 
@@ -36,12 +41,22 @@ export type CallRequest = {
 
 export type Dispatched = { readonly executions: readonly Execution[] } | { readonly claimed: Claimed }
 
+/** Input that could not be checked is not sent: its start record is there, and gets its end. */
+const refused = (error: unknown): SchemaVerdict => ({ valid: false, message: messageOf(error) })
+
+type Started = {
+  readonly record: JournalRecord
+  readonly input: { readonly text: string; readonly fault: string | undefined }
+  readonly isOvertaken: boolean
+}
+
 type Resolved = { readonly request: CallRequest; readonly tool: SessionTool; readonly environment: SessionEnvironment }
 
 export type DispatcherParts = {
   readonly limits: Limits
   readonly schemas: SchemaChecker
   readonly callLogs: CallLogs
+  readonly logger: Logger
   readonly bindings: ReadonlyMap<SessionEnvironment['driver'], ToolBinding>
 }
 
@@ -72,10 +87,22 @@ export class Dispatcher {
     if (requests.length === 0) return { executions: [] }
     const resolved = requests.map((request) => resolve(session.configuration, request))
     refuseRepeatedIds(requests)
+    const starting = this.#start(session, resolved)
+    session.starting.add(starting)
+    try {
+      return await starting
+    } finally {
+      session.starting.delete(starting)
+    }
+  }
+
+  async #start(session: CallingSession, resolved: readonly Resolved[]): Promise<Dispatched> {
+    const { interruptions } = session
+    const claim = resolved[0]?.request.claim
     const checks = resolved.map(({ request, tool }) => this.#checkInput(tool, request.invocation.input))
     const append: Omit<Append, 'session'> = {
       records: resolved.map((call) => this.#startRecord(call)),
-      ...(requests[0]?.claim === undefined ? {} : { claim: requests[0].claim }),
+      ...(claim === undefined ? {} : { claim }),
     }
     const [appended, inputs] = await Promise.all([session.log.append(append), Promise.all(checks)])
     if (!appended.committed) return { claimed: appended.claimed }
@@ -84,7 +111,7 @@ export class Dispatcher {
       const input = inputs[index]
       if (record === undefined || input === undefined)
         throw new Error('an append answered fewer records than it was given')
-      return this.#send(session, call, record, input)
+      return this.#send(session, call, { record, input, isOvertaken: session.interruptions !== interruptions })
     })
     return { executions }
   }
@@ -95,7 +122,7 @@ export class Dispatcher {
     const bytes = Buffer.byteLength(text)
     if (bytes > limits.executionInputBytes)
       return { text, fault: `it takes ${bytes} bytes, the limit is ${describeLimit('executionInputBytes', limits)}` }
-    const verdict = await this.#parts.schemas.checkValue(tool.input_schema, text)
+    const verdict = await this.#parts.schemas.checkValue(tool.input_schema, text).catch(refused)
     return { text, fault: verdict.valid ? undefined : verdict.message }
   }
 
@@ -116,18 +143,15 @@ export class Dispatcher {
     return { kind: 'tool_call_started', data, ...(request.origin === undefined ? {} : { origin: request.origin }) }
   }
 
-  #send(
-    session: CallingSession,
-    call: Resolved,
-    record: JournalRecord,
-    input: { text: string; fault: string | undefined },
-  ): Execution {
+  #send(session: CallingSession, call: Resolved, started: Started): Execution {
+    const { record, input } = started
     const { request, tool, environment } = call
-    const { schemas, callLogs } = this.#parts
+    const { schemas, callLogs, logger } = this.#parts
     const execution = new Execution({
       log: session.log,
       schemas,
       callLogs,
+      logger,
       model: session.model,
       budget: request.budget,
       sequence: record.sequence,
@@ -139,13 +163,17 @@ export class Dispatcher {
       onEnded: () => session.openCalls.delete(record.sequence),
     })
     session.openCalls.set(record.sequence, execution)
+    if (started.isOvertaken) {
+      void execution.interrupt('cancelled')
+      return execution
+    }
     if (input.fault !== undefined) {
       const message = `Cannot call tool "${tool.name}": its input is not usable: ${input.fault}`
-      void execution.refuse('invalid_input', message)
+      execution.refuse('invalid_input', message)
       return execution
     }
     if (!session.isEnvironmentReady(environment.name)) {
-      void execution.refuse(
+      execution.refuse(
         'environment_not_ready',
         `Cannot call tool "${tool.name}": environment "${environment.name}" is not ready`,
       )

@@ -1,5 +1,8 @@
-import { BrainError, clip } from '../kernel/errors.ts'
+import { BrainError, clip, messageOf } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
+import { setLongTimeout, type LongTimeout } from '../kernel/long-timeout.ts'
+import type { Logger } from '../kernel/logger.ts'
+import { within } from '../kernel/within.ts'
 import { parseJson, type Json, type JsonObject } from '../kernel/json.ts'
 import { errorOutcome, looksLikeOutcome, toToolResult, type ToolOutput } from '../contract/outcome.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
@@ -29,23 +32,13 @@ export type ExecutionContext = {
   readonly outputSchema: JsonObject | undefined
   /** Answers the idempotency claim of a direct call in the append that releases it (design 3). */
   readonly settle: (ClaimKey & { readonly answer: StoredAnswer }) | undefined
+  readonly logger: Logger
   /** Told once, after the call has ended. */
   readonly onEnded: () => void
 }
 
 /** How long an executor may take to acknowledge a cancellation (contract 3.3). */
 const CANCEL_MS = 5000
-
-/** Whether `work` settles in time. */
-async function within(work: Promise<void>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((resolve) => (timer = setTimeout(resolve, ms, false)))
-  const done = work.then(
-    () => true,
-    () => false,
-  )
-  return Promise.race([done, late]).finally(() => clearTimeout(timer))
-}
 
 /**
  * One tool call between its start record and its end record (contract 3.3).
@@ -68,7 +61,7 @@ export class Execution implements CallServices {
   #returned = false
   #isReleased = false
   #running: RunningCall | undefined
-  #timer: NodeJS.Timeout | undefined
+  #timer: LongTimeout | undefined
   #interruption: Promise<void> | undefined
 
   constructor(context: ExecutionContext) {
@@ -102,18 +95,21 @@ export class Execution implements CallServices {
   /** Goes on with a call that was sent: follows its receipt and its deadline. */
   run(running: RunningCall, deadlineInMs: number | undefined): void {
     this.#running = running
-    void running.receipt.then((receipt) => this.#received(receipt))
-    if (deadlineInMs !== undefined) this.#armDeadline(performance.now() + deadlineInMs)
+    this.#follow(
+      'a receipt',
+      running.receipt.then((receipt) => this.#received(receipt)),
+    )
+    if (deadlineInMs === undefined || this.#state !== 'open') return
+    this.#timer = setLongTimeout(() => this.#follow('a deadline', this.interrupt('timeout')), deadlineInMs)
   }
 
-  /** setTimeout carries at most 2^31 - 1 ms, and may fire up to a millisecond early. */
-  #armDeadline(at: number): void {
-    const left = at - performance.now()
-    if (left <= 0) {
-      void this.interrupt('timeout')
-      return
-    }
-    this.#timer = setTimeout(() => this.#armDeadline(at), Math.min(Math.ceil(left), 2 ** 31 - 1))
+  /** Work that nobody waits for: what goes wrong with it must neither be lost nor end the server. */
+  #follow(what: string, work: Promise<unknown>): void {
+    const { logger, log, tool } = this.#context
+    const facts = { session: log.session, sequence: this.sequence, tool }
+    work.catch((error: unknown) =>
+      logger.error({ ...facts, error: messageOf(error) }, `cannot handle ${what} of a call`),
+    )
   }
 
   #assertOpen(): void {
@@ -217,14 +213,18 @@ export class Execution implements CallServices {
 
   note(note: CallNote): void {
     this.#notes.add(note)
+    const { logger, log, tool } = this.#context
+    const facts = { session: log.session, sequence: this.sequence, tool }
+    if (note.type === 'warning') logger.warn({ ...facts, warning: note.message }, 'a tool warns')
+    else if (note.type === 'telemetry') logger.info({ ...facts, telemetry: note.record }, 'telemetry of a tool')
   }
 
-  async #return(records: readonly NewRecord[]): Promise<number> {
+  async #return(records: readonly NewRecord[], how: 'commit' | 'insist' = 'commit'): Promise<number> {
     this.#assertOpen()
     this.#returned = true
     const returned: NewRecord = { kind: 'tool_call_returned', data: { sequence: this.sequence }, origin: this.#origin }
     try {
-      const committed = await this.#append([...records, returned], true)
+      const committed = await this.#append([...records, returned], true, how)
       return committed.at(-1)?.sequence ?? 0
     } catch (error) {
       this.#returned = false
@@ -281,19 +281,22 @@ export class Execution implements CallServices {
 
   #markEnded(): void {
     this.#state = 'ended'
-    clearTimeout(this.#timer)
+    this.#timer?.clear()
     this.#ended.resolve()
     if (this.#interruption === undefined) this.#context.onEnded()
   }
 
   /** Ends a call that is not to be sent, or that could not be. */
-  async refuse(code: string, message: string, details?: Json): Promise<void> {
-    if (this.#state === 'open') await this.#close([this.#end(errorOutcome(code, message, details))])
+  refuse(code: string, message: string): void {
+    if (this.#state === 'open') this.#follow('a refusal', this.#close([this.#end(errorOutcome(code, clip(message)))]))
   }
 
   /** Deadline or cancellation. @returns when the executor was told and that is on record. */
   interrupt(reason: 'timeout' | 'cancelled'): Promise<void> {
-    if (this.#state === 'open') this.#interruption = this.#interrupt(reason)
+    if (this.#state === 'open') {
+      this.#interruption = this.#interrupt(reason)
+      this.#follow('an interruption', this.#interruption)
+    }
     return this.#interruption ?? Promise.resolve()
   }
 
@@ -337,14 +340,16 @@ export class Execution implements CallServices {
 
   /** A value that was given back: the return, or one more result when the tool has returned before (contract 3.3). */
   async #takeResult(text: string): Promise<unknown> {
-    if (text === '') return this.#returned ? undefined : this.#return([])
+    if (text === '') return this.#returned ? undefined : this.#return([], 'insist')
     try {
       const value = parseOutput(text, this.#context)
       const output = await this.#readOutput(looksLikeOutcome(value) ? value : { status: 'ok', value })
       if (this.#state !== 'open') return undefined
       this.#context.budget.chargeEmission(Buffer.byteLength(text))
       if (output.status !== 'ok') return await this.#close(this.#closing(output))
-      return await (this.#returned ? this.#append([this.#result(output)], false) : this.#return([this.#result(output)]))
+      return await (this.#returned
+        ? this.#append([this.#result(output)], false, 'insist')
+        : this.#return([this.#result(output)], 'insist'))
     } catch (error) {
       return this.#closeFor(error)
     }

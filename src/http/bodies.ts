@@ -62,16 +62,27 @@ export function registerBodies(app: FastifyInstance, limits: Limits): void {
   })
 }
 
+/** What all bodies that are still arriving may hold together: eight of the largest. */
+const MOST_ARRIVING = 8
+let arriving = 0
+
 async function readJson(payload: IncomingMessage, limits: Limits): Promise<JsonBody> {
   refuseAnnounced(payload, 'requestBytes', limits)
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of new StreamBody(payload)) {
-    size += chunk.length
-    if (size > limits.requestBytes) throw tooLarge('requestBytes', limits)
-    chunks.push(chunk)
+  try {
+    for await (const chunk of new StreamBody(payload)) {
+      size += chunk.length
+      arriving += chunk.length
+      if (size > limits.requestBytes) throw tooLarge('requestBytes', limits)
+      if (arriving > limits.requestBytes * MOST_ARRIVING)
+        throw new BrainError('overloaded', 'Cannot take the request: too many large bodies are arriving; try again')
+      chunks.push(chunk)
+    }
+    return new JsonBody(Buffer.concat(chunks))
+  } finally {
+    arriving -= size
   }
-  return new JsonBody(Buffer.concat(chunks))
 }
 
 declare module 'fastify' {

@@ -45,10 +45,20 @@ export type Problem = {
 
 /** The one place where failures become HTTP. What is not a BrainError is a defect, whose text stays in the log. */
 export function toProblem(error: unknown): Problem {
-  if (!(error instanceof BrainError))
+  const refusal = error instanceof BrainError ? error : refusalOf(error)
+  if (refusal === undefined)
     return { status: 500, body: { code: 'internal', message: 'Internal error', retryable: false } }
-  const { code, retryable, details, body } = error
+  const { code, retryable, details, body } = refusal
   const status = body === undefined ? STATUS[code] : BODY_STATUS[body]
-  const message = clip(error.message) || code
+  const message = clip(refusal.message) || code
   return { status, body: { code, message, retryable, ...(details === undefined ? {} : { details }) } }
+}
+
+/** What the framework refuses of itself, such as a content type without a slash, is the client's fault too. */
+export function refusalOf(error: unknown): BrainError | undefined {
+  if (!(error instanceof Error) || !('statusCode' in error)) return undefined
+  const status = Number(error.statusCode)
+  if (!(status >= 400 && status < 500)) return undefined
+  const body = status === 415 ? { body: 'media_type' as const } : status === 413 ? { body: 'too_large' as const } : {}
+  return new BrainError('invalid_request', `Cannot read the request: ${error.message}`, body)
 }

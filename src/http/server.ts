@@ -45,12 +45,15 @@ export type ServerParts = {
 }
 
 const MAX_URL_PART = 8192
+/** How long a request may take to arrive: a workspace file of 1 GiB at 10 Mbit/s. */
+const REQUEST_MS = 900_000
 
 /** The HTTP API (contract 1). Listening is the caller's. */
 export function buildServer(parts: ServerParts): FastifyInstance {
   const app = Fastify({
     bodyLimit: Number.MAX_SAFE_INTEGER, // our own parsers count, with limits per route
     forceCloseConnections: true,
+    requestTimeout: REQUEST_MS,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MAX_URL_PART, querystringParser: parseQuery },
     frameworkErrors: refuseUnreadable,
@@ -60,11 +63,13 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     parts.access.checkSource(request, reply)
     if (request.method === 'OPTIONS') return reply.code(204).send()
+    // Before a byte of the body is read: strangers must not make the server hold it.
+    if (!request.url.startsWith('/health/')) parts.access.tenantOf(request)
     return undefined
   })
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error)
-    if (!(error instanceof BrainError))
+    if (problem.status >= 500 && !(error instanceof BrainError))
       parts.logger.error(
         { method: request.method, url: request.url, error: error instanceof Error ? error.stack : error },
         'a request failed',
@@ -78,6 +83,12 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       new BrainError('not_found', `Cannot find route ${request.method} ${request.url.split('?')[0]?.slice(0, 200)}`),
     )
     return reply.code(problem.status).send(problem.body)
+  })
+  app.all('/v1/programs', () => {
+    throw new BrainError(
+      'unsupported',
+      'Cannot use /v1/programs: programs are not part of this server; compile tools to components',
+    )
   })
   for (const routes of [healthRoutes, limitRoutes, toolRoutes, sessionRoutes, callRoutes, eventRoutes, fileRoutes])
     routes(app, parts)

@@ -56,7 +56,7 @@ export interface HostServices {
   /**
    * @param args the texts that the guest passed, uninterpreted; `undefined` for an absent option.
    * @returns the text of the answer: a sequence number, or JSON.
-   * @throws BrainError whose code and message the guest gets as `tool-error`.
+   * @throws BrainError, ToolFailure whose code and message the guest gets as `tool-error`.
    */
   call(method: HostMethod, args: readonly (string | undefined)[]): Promise<string>
 }

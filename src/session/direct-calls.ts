@@ -54,8 +54,11 @@ export class DirectCalls {
     this.#parts.assertTakesWork()
     const session = await this.#parts.sessions.open(tenant, id)
     const { status } = session.state
-    if (status !== 'idle' && status !== 'running')
-      throw new BrainError('invalid_request', `Cannot call tools of session "${id}": it is ${status}`)
+    if ((status !== 'idle' && status !== 'running') || session.closing === 'ending')
+      throw new BrainError(
+        'invalid_request',
+        `Cannot call tools of session "${id}": it is ${session.closing ?? status}`,
+      )
     const tool = session.configuration.tools.find((candidate) => candidate.name === call.tool)
     if (tool === undefined) throw new BrainError('not_found', `Cannot find tool "${call.tool}" in session "${id}"`)
     const environment = call.environment ?? onlyPlacement(tool)
@@ -82,7 +85,7 @@ export class DirectCalls {
   }
 
   async #answer(execution: Execution, wait: DirectCall['wait']): Promise<Worked> {
-    if (wait === 'started') return { answer: { status: 202, body: String(execution.sequence) }, settled: true }
+    if (wait === 'started') return { answer: { status: 202, body: String(execution.sequence) } }
     await (wait === 'finished' ? execution.ended : execution.released)
     const answer = answerOf(execution.sequence, execution.events, wait)
     return { answer: { status: 200, body: JSON.stringify(answer) }, settled: true }
@@ -92,8 +95,10 @@ export class DirectCalls {
   async rebuild(stored: StoredAnswer & { type: 'call' }, wait: DirectCall['wait']): Promise<Answer> {
     if (wait === 'started') return { status: 202, body: String(stored.sequence) }
     const events: JournalRecord[] = []
-    for await (const records of readAll(this.#parts.journal, stored.session, stored.sequence))
+    for await (const records of readAll(this.#parts.journal, stored.session, stored.sequence)) {
       events.push(...records.filter((record) => isOfCall(record, stored.sequence)))
+      if (events.some((record) => ENDS.includes(record.event_type))) break
+    }
     return { status: 200, body: JSON.stringify(answerOf(stored.sequence, events, wait)) }
   }
 }

@@ -41,6 +41,7 @@ export class EventFeed {
     const backlog = new Backlog(this.#limits.liveBacklog)
     const unfollow = session.log.follow(backlog)
     signal.addEventListener('abort', () => backlog.close(), { once: true })
+    if (signal.aborted) backlog.close()
     try {
       let cursor = after
       for (let page = await session.log.page(cursor, PAGE_BOUNDS); page.records.length > 0;) {
@@ -49,7 +50,8 @@ export class EventFeed {
         cursor = page.nextCursor
         page = await session.log.page(cursor, PAGE_BOUNDS)
       }
-      if (session.state.status === 'ended' || session.state.status === 'failed') return
+      // What was committed while the last page was read is still to be told.
+      if (session.state.status === 'ended' || session.state.status === 'failed') backlog.close()
       for await (const item of backlog) {
         if (item.type === 'record' && item.record.sequence <= cursor) continue
         yield item

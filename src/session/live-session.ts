@@ -1,5 +1,6 @@
 import type { TenantId } from '../kernel/ids.ts'
-import { BrainError } from '../kernel/errors.ts'
+import { BrainError, messageOf } from '../kernel/errors.ts'
+import { setLongTimeout, type LongTimeout } from '../kernel/long-timeout.ts'
 import type { Limits } from '../contract/limits.ts'
 import type { SessionConfiguration, SessionSummary } from '../contract/session-request.ts'
 import type { NewRecord } from '../journal/record.ts'
@@ -7,6 +8,8 @@ import type { SessionLog } from '../journal/session-log.ts'
 import type { SessionState } from '../journal/session-state.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { Execution, ToolModel } from '../dispatch/execution.ts'
+import { ToolFailure } from '../contract/tool-failure.ts'
+import { ModelFailure } from '../model/model-provider.ts'
 import { parseModelRequest } from '../turn/model-request.ts'
 import { ModelCaller, type ModelAccess } from '../turn/model-caller.ts'
 import type { Agentloop } from '../turn/agentloop.ts'
@@ -27,6 +30,11 @@ export type LiveSessionParts = {
   readonly defaultIdleTtlMs: number | undefined
 }
 
+/** A tool is told of a failed model call with the code that is on record. */
+function tellTool(error: unknown): never {
+  throw error instanceof ModelFailure ? new ToolFailure(error.code, error.message, error) : error
+}
+
 /** A session of this process: its state, kept by the records as they are committed, and its one turn runner. */
 export class LiveSession implements TurnSession {
   readonly tenant: TenantId
@@ -37,12 +45,19 @@ export class LiveSession implements TurnSession {
   readonly limits: Limits
   readonly logger: Logger
   readonly openCalls = new Map<number, Execution>()
+  readonly starting = new Set<Promise<unknown>>()
+  interruptions = 0
+  closing: 'ending' | 'draining' | undefined
+  /** Its workspaces are being deleted: nothing may make them anew. */
+  isBeingDeleted = false
+  /** The one end of this session, once somebody asked for it. */
+  ending: Promise<SessionSummary> | undefined
   readonly models: ModelCaller
   readonly model: ToolModel
   readonly turns: TurnRunner
   readonly #defaultIdleTtlMs: number | undefined
   #resident = false
-  #suspension: NodeJS.Timeout | undefined
+  #suspension: LongTimeout | undefined
   /** When the session was last asked for, on the monotonic clock. */
   usedAt = performance.now()
 
@@ -62,10 +77,11 @@ export class LiveSession implements TurnSession {
       call: async (requestText, { sequence, budget, signal }) => {
         const request = parseModelRequest(requestText)
         const transcript = { throughSequence: 0, keep: 0 }
-        return JSON.stringify(await this.models.call(request, { budget, signal, toolSequence: sequence, transcript }))
+        const answer = this.models.call(request, { budget, signal, toolSequence: sequence, transcript })
+        return JSON.stringify(await answer.catch(tellTool))
       },
     }
-    this.turns = new TurnRunner(this, () => this.#resumed())
+    this.turns = new TurnRunner(this, { opening: () => this.#resumed(), onRest: () => this.rest() })
   }
 
   get configuration(): SessionConfiguration {
@@ -88,7 +104,7 @@ export class LiveSession implements TurnSession {
 
   /** Records for a session that is opened for work while it is out of memory (contract 3.7). */
   #resumed(): readonly NewRecord[] {
-    clearTimeout(this.#suspension)
+    this.#suspension?.clear()
     const records: readonly NewRecord[] = this.#resident ? [] : [{ kind: 'session_resumed', data: {} }]
     this.#resident = true
     return records
@@ -96,26 +112,30 @@ export class LiveSession implements TurnSession {
 
   /** Called when work has ended: the session leaves memory, at once or when its time to live has passed. */
   rest(): void {
-    clearTimeout(this.#suspension)
+    this.#suspension?.clear()
     const ttlMs = this.configuration.idle_ttl_ms ?? this.#defaultIdleTtlMs
     if (ttlMs === undefined) this.#resident = false
     else if (ttlMs > 0) {
-      this.#suspension = setTimeout(() => void this.#suspend(), ttlMs).unref()
+      this.#suspension = setLongTimeout(() => this.#suspend(), ttlMs)
     }
   }
 
-  async #suspend(): Promise<void> {
+  #suspend(): void {
     if (!this.#resident || this.turns.isBusy || this.state.status !== 'idle') return
     this.#resident = false
-    await this.log.insist({ records: [{ kind: 'session_suspended', data: {} }] })
+    this.log.insist({ records: [{ kind: 'session_suspended', data: {} }] }).catch((error: unknown) => {
+      this.logger.error({ session: this.log.session, error: messageOf(error) }, 'cannot suspend the session')
+    })
   }
 
-  /** Ends every call that is open, and says so in its record. */
+  /** Ends every call that is open or on its way, and says so in its record. */
   async interruptCalls(reason: 'cancelled'): Promise<void> {
+    this.interruptions++
+    await Promise.allSettled(this.starting)
     await Promise.all([...this.openCalls.values()].map((call) => call.interrupt(reason)))
   }
 
   dispose(): void {
-    clearTimeout(this.#suspension)
+    this.#suspension?.clear()
   }
 }

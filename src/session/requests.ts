@@ -45,6 +45,8 @@ export class KeyTaken extends Error {
   }
 }
 
+const RETRY_MS = 1000
+
 /**
  * Runs each mutating request once per key (contract 0.5, A24).
  *
@@ -83,10 +85,9 @@ export class Requests {
 
   async #work(claim: Claim, work: Work): Promise<Answer> {
     let isMade = false
+    let worked: Worked
     try {
-      const worked = await work.run({ claim, made: () => (isMade = true) })
-      if (isMade && worked.settled !== true) await this.#settle(claim, worked.answer)
-      return worked.answer
+      worked = await work.run({ claim, made: () => (isMade = true) })
     } catch (error) {
       if (error instanceof KeyTaken) return this.#replay(claim, error.claimed, work)
       if (isMade) await this.#settleFailure(claim, error, work.failed ?? 'settle')
@@ -94,6 +95,20 @@ export class Requests {
       const claimed = isMade ? undefined : await this.#parts.journal.claimed(keyOf(claim))
       if (claimed !== undefined) return this.#replay(claim, claimed, work)
       throw error
+    }
+    if (isMade && worked.settled !== true) await this.#insist(claim, worked.answer)
+    return worked.answer
+  }
+
+  /** The work is done: whatever the storage says, its key must never be free again (R1, R4). */
+  async #insist(claim: Claim, answer: Answer): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#settle(claim, answer)
+      } catch (error) {
+        if (!(error instanceof BrainError) || !error.retryable) throw error
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
     }
   }
 

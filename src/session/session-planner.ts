@@ -69,10 +69,15 @@ function refuseWhatIsNotThereYet(request: CreateRequest): void {
     unsupported(`"${granted.name}" asks for environment grants, which this server does not have yet`)
 }
 
-function planLoop({ agentloop }: CreateRequest): SessionConfiguration['agentloop'] {
+function planLoop(request: CreateRequest): SessionConfiguration['agentloop'] {
+  const { agentloop } = request
   const builtin = { type: 'builtin', name: 'default' } as const
   if (agentloop === undefined) return { implementation: builtin, configuration: null }
-  const { implementation } = agentloop
+  const { implementation, environment, environments } = agentloop
+  if ((environments ?? []).length > 0)
+    unsupported('agentloop.environments asks for environment grants, which this server does not have yet')
+  if (environment !== undefined && !request.environments.some(({ name }) => name === environment))
+    refuse(`agentloop.environment names "${environment}", which is no environment of this session`)
   if (!isJsonObject(implementation) || implementation['type'] !== 'builtin')
     return unsupported(
       'this server runs the built-in agentloop only: leave agentloop out, or give implementation {"type":"builtin","name":"default"}',

@@ -155,7 +155,7 @@ export class SessionService {
   async #interrupt(session: LiveSession): Promise<void> {
     session.turns.interrupt({ code: 'cancelled', message: 'The session was cancelled' })
     await session.interruptCalls('cancelled')
-    await session.turns.settled()
+    await session.turns.stopped()
   }
 
   /** Ends a session; one that is over already answers its state. */
@@ -164,7 +164,14 @@ export class SessionService {
     await this.#parts.requests.claim(claim)
     const { status } = session.state
     if (status === 'ended' || status === 'failed') return session.summary
+    session.ending ??= this.#end(session)
+    return session.ending
+  }
+
+  async #end(session: LiveSession): Promise<SessionSummary> {
+    session.closing = 'ending'
     await this.#interrupt(session)
+    await session.turns.settled()
     await session.log.insist({ records: [{ kind: 'session_end_started', data: {} }], status: 'ending' })
     await this.#closeEnvironments(session, 'detach')
     await session.log.insist({ records: [{ kind: 'session_ended', data: {} }], status: 'ended' })
@@ -178,6 +185,7 @@ export class SessionService {
     if (status !== 'ended' && status !== 'failed')
       throw new BrainError('invalid_request', `Cannot delete session "${id}": it is ${status}; end it first`)
     await this.#parts.requests.claim(claim)
+    session.isBeingDeleted = true
     await this.#closeEnvironments(session, 'teardown')
     for (const { name } of session.configuration.environments)
       await this.#parts.files.destroy(this.#parts.workspaceName(id, name))
@@ -214,6 +222,7 @@ export class SessionService {
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true
     const sessions = await this.#parts.sessions.all()
+    for (const session of sessions) session.closing ??= 'draining'
     const ends = sessions.flatMap((session) => [
       session.turns.settled(),
       ...[...session.openCalls.values()].map((call) => call.ended),
@@ -226,6 +235,6 @@ export class SessionService {
 
 export function assertNotOver(session: LiveSession, what: string): void {
   const status: SessionStatus = session.state.status
-  if (status === 'ended' || status === 'failed' || status === 'ending')
+  if (status === 'ended' || status === 'failed' || status === 'ending' || session.closing === 'ending')
     throw new BrainError('invalid_request', `Cannot ${what} session "${session.log.session}": it is ${status}`)
 }

@@ -27,10 +27,14 @@ export type SessionsParts = {
 /** Quiet sessions beyond this many are let go, the longest unused first; opening one again reads its journal. */
 const MOST_QUIET = 512
 
+/** Somebody who was handed a session may still be about to use it: it is let go only after this long. */
+const QUIET_MS = 60_000
+
 /** The sessions of this process, opened on first use and recovered then (contract 3.7). */
 export class Sessions {
   readonly #parts: SessionsParts
   readonly #live = new Map<SessionId, Promise<LiveSession>>()
+  #isLettingGo = false
 
   constructor(parts: SessionsParts) {
     this.#parts = parts
@@ -50,6 +54,7 @@ export class Sessions {
   make(tenant: TenantId, id: SessionId): LiveSession {
     const session = this.#assemble(tenant, new SessionLog(this.#parts.journal, id, 0), new SessionState())
     this.#live.set(id, Promise.resolve(session))
+    this.#letGo()
     return session
   }
 
@@ -65,7 +70,8 @@ export class Sessions {
 
   /** Every session that is in memory. */
   async all(): Promise<readonly LiveSession[]> {
-    return Promise.all(this.#live.values())
+    const loads = await Promise.allSettled(this.#live.values())
+    return loads.flatMap((load) => (load.status === 'fulfilled' ? [load.value] : []))
   }
 
   async #openOnce(id: SessionId): Promise<LiveSession | undefined> {
@@ -79,7 +85,7 @@ export class Sessions {
     this.#live.set(id, opening)
     opening.catch(() => this.#live.delete(id))
     const session = await opening
-    await this.#letGo()
+    this.#letGo()
     return session
   }
 
@@ -111,9 +117,20 @@ export class Sessions {
     return { provider, name: model.name, apiKey, settings: model.script ?? null }
   }
 
-  async #letGo(): Promise<void> {
-    if (this.#live.size <= MOST_QUIET) return
-    const quiet = (await this.all()).filter((session) => session.isQuiet && session.log.followers <= OWN_FOLLOWERS)
+  #letGo(): void {
+    if (this.#live.size <= MOST_QUIET || this.#isLettingGo) return
+    this.#isLettingGo = true
+    void this.#letGoOf().finally(() => (this.#isLettingGo = false))
+  }
+
+  async #letGoOf(): Promise<void> {
+    const loaded = (await Promise.allSettled(this.#live.values())).flatMap((load) =>
+      load.status === 'fulfilled' ? [load.value] : [],
+    )
+    const before = performance.now() - QUIET_MS
+    const quiet = loaded.filter(
+      (session) => session.isQuiet && session.usedAt < before && session.log.followers <= OWN_FOLLOWERS,
+    )
     const longest = quiet.toSorted((a, b) => a.usedAt - b.usedAt)
     for (const session of longest.slice(0, this.#live.size - MOST_QUIET)) {
       session.dispose()

@@ -1,5 +1,6 @@
 import { BrainError, clip, messageOf } from '../kernel/errors.ts'
 import type { Json } from '../kernel/json.ts'
+import { setLongTimeout } from '../kernel/long-timeout.ts'
 import type { ModelRequest, ModelResult } from '../contract/message.ts'
 import type { Limits } from '../contract/limits.ts'
 import type { SessionConfiguration } from '../contract/session-request.ts'
@@ -52,14 +53,14 @@ export class ModelCaller {
     const sequence = started?.sequence ?? 0
     try {
       const result = await this.#send(request, caller, access, { callIndex, sequence })
-      await this.#log.commit({ records: [{ kind: 'model_call_ended', data: { sequence, result }, ...origin }] })
+      await this.#log.insist({ records: [{ kind: 'model_call_ended', data: { sequence, result }, ...origin }] })
       return result
     } catch (error) {
       const failure = toFailure(error, caller.signal)
       const { code, retryable, ambiguous } = failure
       const data = { sequence, code, message: clip(failure.message), retryable, ambiguous }
       const record: NewRecord = { kind: 'model_call_failed', data, ...origin }
-      await this.#log.commit({ records: [record] })
+      await this.#log.insist({ records: [record] })
       throw failure
     }
   }
@@ -70,7 +71,9 @@ export class ModelCaller {
     access: ModelAccess,
     at: { callIndex: number; sequence: number },
   ): Promise<ModelResult> {
-    const signal = AbortSignal.any([caller.signal, AbortSignal.timeout(this.#limits.modelSecs * 1000)])
+    const late = new AbortController()
+    const timer = setLongTimeout(() => late.abort(), this.#limits.modelSecs * 1000)
+    const signal = AbortSignal.any([caller.signal, late.signal])
     const call = access.provider.call({
       model: access.name,
       apiKey: access.apiKey,
@@ -94,6 +97,7 @@ export class ModelCaller {
     try {
       return await Promise.race([call, aborted.promise])
     } finally {
+      timer.clear()
       signal.removeEventListener('abort', onAbort)
       call.catch(() => undefined)
       aborted.promise.catch(() => undefined)

@@ -1,5 +1,6 @@
 import { BrainError, clip, messageOf } from '../kernel/errors.ts'
 import { Lock } from '../kernel/lock.ts'
+import { setLongTimeout } from '../kernel/long-timeout.ts'
 import type { Json } from '../kernel/json.ts'
 import type { UserInput } from '../contract/message.ts'
 import type { Append, Claim, Claimed } from '../journal/journal.ts'
@@ -17,20 +18,29 @@ type Stop = { readonly code: 'cancelled' | 'timeout' | 'interrupted'; readonly m
 
 type Trigger = { readonly input: UserInput } | { readonly trigger: 'events' }
 
+type Opened = { readonly sequence: number } | { readonly claimed: Claimed }
+
 export type StartedTurn = { readonly sequence: number; readonly done: Promise<void> }
+
+export type TurnHooks = {
+  /** Records to write before `turn_started`, such as `session_resumed`. */
+  readonly opening: () => readonly NewRecord[]
+  /** Called after turns that nobody waits for: those that later records started. */
+  readonly onRest: () => void
+}
 
 /** Conducts the turns of one session, one activation at a time (contract 3.4). */
 export class TurnRunner {
   readonly #session: TurnSession
   readonly #lock = new Lock()
   readonly #wakes: WakeWatcher
-  readonly #opening: () => readonly NewRecord[]
+  readonly #hooks: TurnHooks
   #stop: AbortController | undefined
+  #current: Promise<unknown> = Promise.resolve()
 
-  /** @param opening records to write before `turn_started`, such as `session_resumed`. */
-  constructor(session: TurnSession, opening: () => readonly NewRecord[]) {
+  constructor(session: TurnSession, hooks: TurnHooks) {
     this.#session = session
-    this.#opening = opening
+    this.#hooks = hooks
     this.#wakes = new WakeWatcher(() => void this.#wake())
     session.log.follow({ records: (records) => this.#wakes.records(records), live: () => undefined })
     for (const [sequence, call] of session.state.openCalls) if (call.direct) this.#wakes.ignore(sequence)
@@ -49,24 +59,34 @@ export class TurnRunner {
   /**
    * Starts a turn for a user message, after any that is running.
    * @returns as soon as `turn_started` is durable, or what holds the claimed key.
-   * @throws BrainError `conflict`, `invalid_request` when the session takes no messages; nothing was written then.
+   * @throws BrainError `conflict`, `invalid_request`, `overloaded` when the session takes no messages; nothing was
+   *   written then.
    */
   start(input: UserInput, claim: Claim | undefined): Promise<StartedTurn | { readonly claimed: Claimed }> {
     const started = Promise.withResolvers<StartedTurn | { readonly claimed: Claimed }>()
     const done = this.#lock.run(async () => {
-      const opened = await this.#open({ input }, claim)
-      if ('claimed' in opened) return started.resolve(opened)
-      started.resolve({ sequence: opened.sequence, done })
-      await this.#activate({ input }, opened.sequence)
+      try {
+        await this.#turn({ input }, claim, (opened) =>
+          started.resolve('claimed' in opened ? opened : { sequence: opened.sequence, done }),
+        )
+      } finally {
+        // Also when no turn came of it: records that were noted meanwhile found the lock taken.
+        await this.#drainWakes()
+      }
     })
     done.catch((error: unknown) => started.reject(error))
     return started.promise
   }
 
-  /** Stops the running turn, if there is one, and drops noted wakes. Open calls are the caller's to interrupt. */
+  /** Stops the turn that runs or is being opened, and drops noted wakes. Open calls are the caller's to interrupt. */
   interrupt(stop: Stop): void {
     this.#wakes.drop()
     this.#stop?.abort(stop)
+  }
+
+  /** Resolves when the turn that runs now is over; turns that wait for it are not waited for. */
+  async stopped(): Promise<void> {
+    await this.#current
   }
 
   /** Resolves when no turn runs or waits. */
@@ -75,18 +95,17 @@ export class TurnRunner {
   }
 
   async #wake(): Promise<void> {
-    if (this.#lock.isBusy) return // looked at again when the running activation ends
-    await this.#lock.run(async () => {
-      await this.#drainWakes()
-    })
+    if (this.#lock.isBusy) return // looked at again by whoever holds it
+    await this.#lock.run(() => this.#drainWakes())
+    this.#hooks.onRest()
   }
 
   async #drainWakes(): Promise<void> {
-    const { state, logger, log } = this.#session
-    while (state.status === 'idle' && this.#wakes.take(state.marker)) {
+    const session = this.#session
+    const { state, logger, log } = session
+    while (state.status === 'idle' && session.closing === undefined && this.#wakes.take(state.marker)) {
       try {
-        const opened = await this.#open({ trigger: 'events' }, undefined)
-        if ('sequence' in opened) await this.#activateOnce({ trigger: 'events' }, opened.sequence)
+        await this.#turn({ trigger: 'events' }, undefined, () => undefined)
       } catch (error) {
         logger.error({ session: log.session, error: messageOf(error) }, 'cannot wake the session')
         return
@@ -94,10 +113,25 @@ export class TurnRunner {
     }
   }
 
-  async #open(data: Trigger, claim: Claim | undefined): Promise<{ sequence: number } | { claimed: Claimed }> {
+  /** One turn, which can be stopped from before its first record on. */
+  async #turn(trigger: Trigger, claim: Claim | undefined, onOpened: (opened: Opened) => void): Promise<void> {
+    const stop = (this.#stop = new AbortController())
+    const over = Promise.withResolvers<void>()
+    this.#current = over.promise
+    try {
+      const opened = await this.#open(trigger, claim)
+      onOpened(opened)
+      if ('sequence' in opened) await this.#activate(trigger, opened.sequence, stop)
+    } finally {
+      this.#stop = undefined
+      over.resolve()
+    }
+  }
+
+  async #open(data: Trigger, claim: Claim | undefined): Promise<Opened> {
     assertTakesMessages(this.#session)
     const append: Omit<Append, 'session'> = {
-      records: [...this.#opening(), { kind: 'turn_started', data }],
+      records: [...this.#hooks.opening(), { kind: 'turn_started', data }],
       status: 'running',
       ...(claim === undefined ? {} : { claim }),
     }
@@ -106,19 +140,13 @@ export class TurnRunner {
     return { sequence: appended.records.at(-1)?.sequence ?? 0 }
   }
 
-  async #activate(trigger: Trigger, sequence: number): Promise<void> {
-    await this.#activateOnce(trigger, sequence)
-    await this.#drainWakes()
-  }
-
-  async #activateOnce(trigger: Trigger, turn: number): Promise<void> {
+  async #activate(trigger: Trigger, turn: number, stop: AbortController): Promise<void> {
     const { log, limits } = this.#session
-    const stop = (this.#stop = new AbortController())
     const late: Stop = {
       code: 'timeout',
       message: `The turn took longer than ${limits.turnSecs} s (BRAIN_MAX_TURN_SECS)`,
     }
-    const timer = limits.turnSecs === 0 ? undefined : setTimeout(() => stop.abort(late), limits.turnSecs * 1000)
+    const timer = limits.turnSecs === 0 ? undefined : setLongTimeout(() => stop.abort(late), limits.turnSecs * 1000)
     try {
       const { result, delivered } = await this.#runLoop(trigger, stop.signal)
       const ended: NewRecord[] = [
@@ -129,8 +157,7 @@ export class TurnRunner {
     } catch (error) {
       await this.#fail(stop.signal.aborted ? (stop.signal.reason as Stop) : error, turn)
     } finally {
-      clearTimeout(timer)
-      this.#stop = undefined
+      timer?.clear()
     }
   }
 
@@ -184,7 +211,12 @@ export class TurnRunner {
   }
 }
 
-function assertTakesMessages({ state, log }: TurnSession): void {
+function assertTakesMessages({ state, log, closing }: TurnSession): void {
+  if (closing === 'draining') throw new BrainError('overloaded', 'Cannot take new work: the server is stopping')
+  if (closing === 'ending')
+    throw new BrainError('invalid_request', `Cannot send to session "${log.session}": it is ending`, {
+      details: { admission: 'rejected' },
+    })
   if (state.status === 'idle') return
   const code = state.status === 'running' || state.status === 'creating' ? 'conflict' : 'invalid_request'
   throw new BrainError(code, `Cannot send to session "${log.session}": it is ${state.status}`, {

@@ -14,5 +14,7 @@ export type TurnSession = CallingSession & {
   readonly models: ModelCaller
   readonly loop: Agentloop
   readonly limits: Limits
+  /** Why nothing new is taken: set the moment that an end or a drain was asked for. */
+  readonly closing: 'ending' | 'draining' | undefined
   readonly logger: Logger
 }

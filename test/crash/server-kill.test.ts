@@ -76,7 +76,8 @@ describe('kill -9 of the server', () => {
       for (const record of acknowledged) expect(records[record.sequence - 1]).toEqual(record)
       count += acknowledged.length
       const files = await Promise.all(['effects-a', 'effects-b'].map((name) => session.file(name)))
-      const lines = files.flatMap((file) => file.text.split('\n').filter((line) => line !== ''))
+      // A guest that was killed between a text and its line end leaves them torn: ids are told apart by how they begin.
+      const lines = files.flatMap((file) => file.text.split(/(?=[ab]-)|\n/).filter((line) => line !== ''))
       expect(new Set(lines).size).toBe(lines.length)
       const marks = records
         .filter((record) => record.event_type === 'effect_done')

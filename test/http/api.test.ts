@@ -65,6 +65,23 @@ describe('authority', () => {
     }
   })
 
+  it('is asked for before a byte of the body is read', async () => {
+    const { port } = new URL(server.url)
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(Number(port), '127.0.0.1')
+      socket
+        .on('error', () => {})
+        .once('data', (bytes) => {
+          resolve(String(bytes))
+          socket.destroy()
+        })
+      socket.write(
+        'POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 90000\r\n\r\n{',
+      )
+    })
+    expect(answer).toMatch(/^HTTP\/1.1 401 /)
+  })
+
   it('refuses hosts that are not its own', async () => {
     for (const host of ['evil.example', 'evil.example:80', '127.0.0.1.evil.example', 'a b'])
       expect((await raw('/health/live', { host })).status).toBe(403)
@@ -93,6 +110,7 @@ describe('requests', () => {
   it.each([
     ['no body', { key: 'k1' }, 415],
     ['text/plain', { bytes: Buffer.from('{}'), type: 'text/plain' }, 415],
+    ['a type without a slash', { bytes: Buffer.from('{}'), type: 'json' }, 415],
     ['no JSON', { bytes: Buffer.from('{'), type: 'application/json' }, 400],
     ['an empty body', { bytes: Buffer.from(''), type: 'application/json' }, 400],
     ['bytes that are no UTF-8', { bytes: Buffer.from([0x22, 0xff, 0x22]), type: 'application/json' }, 400],
@@ -135,6 +153,7 @@ describe('requests', () => {
     '/v1/sessions?limit=0',
     '/v1/sessions?status=asleep',
     '/v1/sessions?limit=1&limit=2',
+    '/v1/sessions?label=-x:1',
     '/v1/sessions/ses_x',
     '/v1/tools/xyz',
     '/v1/sessions/%ff',

@@ -64,7 +64,13 @@ export function openHarness(options: HarnessOptions = {}) {
     forget: async (session: SessionId) => void secrets.delete(session),
   }
   const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
-  const dispatcher = new Dispatcher({ limits, schemas, callLogs, bindings: new Map([['brain', binding]]) })
+  const dispatcher = new Dispatcher({
+    limits,
+    schemas,
+    callLogs,
+    logger: silent,
+    bindings: new Map([['brain', binding]]),
+  })
   const providers = new Map([['scripted', scriptedProvider([{ text: 'done' }])]])
   const sessions = new Sessions({
     journal,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { BrainError, clip } from '../../kernel/errors.ts'
+import { BrainError, clip, messageOf } from '../../kernel/errors.ts'
 import { isIdentifier, parseComponentId, type ComponentId } from '../../kernel/ids.ts'
 import { isJsonObject, type Json } from '../../kernel/json.ts'
 import type {
@@ -107,16 +107,18 @@ function checkGrants({ allow, secret }: ComponentBindingParts, configuration: Br
 /** The name of a session's workspace in one environment. */
 export const workspaceName = (session: string, environment: string): string => `${session}/${environment}`
 
-function mountsOf(session: string, environment: SessionEnvironment): Mount[] {
+/** What the session was granted, within what the operator allows now: lists shrink while sessions live. */
+function mountsOf({ allow }: ComponentBindingParts, session: string, environment: SessionEnvironment): Mount[] {
   const { workspace, scratch } = environment.configuration.filesystem ?? {}
   const mounts: Mount[] = []
-  if (workspace !== undefined)
+  if (workspace !== undefined && allow.filesystem.includes('workspace'))
     mounts.push({
       guest: '/workspace',
       workspace: workspaceName(session, environment.name),
       write: workspace === 'write',
     })
-  if (scratch !== undefined) mounts.push({ guest: '/scratch', write: scratch === 'write' })
+  if (scratch !== undefined && allow.filesystem.includes('scratch'))
+    mounts.push({ guest: '/scratch', write: scratch === 'write' })
   return mounts
 }
 
@@ -139,7 +141,7 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
         configuration: JSON.stringify(configuration),
         deadlineAtMs: call.deadlineAtMs,
         ...(call.deadlineInMs === undefined ? {} : { deadlineInMs: Math.max(0, call.deadlineInMs - spent) }),
-        mounts: mountsOf(call.session, call.environment),
+        mounts: mountsOf(parts, call.session, call.environment),
         secrets: secretsOf(parts, call.environment),
       },
       { call: (method, args) => callHost(services, method, args) },
@@ -147,7 +149,7 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
     const { end, facts } = await execution.ended
     noteFacts(services, facts)
     return toReceipt(end, services)
-  })().catch(toFailedReceipt)
+  })().catch((error: unknown) => toFailedReceipt(error, services))
   return {
     receipt,
     cancel: (reason) => {
@@ -224,7 +226,8 @@ const failure = (code: string, message: string): Receipt => ({
   error: { code, message: clip(message), retryable: false },
 })
 
-function toFailedReceipt(error: unknown): Receipt {
+function toFailedReceipt(error: unknown, services: CallServices): Receipt {
   if (error instanceof BrainError) return failure(error.code, error.message)
+  services.note({ type: 'warning', message: `the call could not be followed: ${messageOf(error)}` })
   return { type: 'unknown', message: 'The call could not be followed to its end' }
 }

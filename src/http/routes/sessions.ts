@@ -17,7 +17,7 @@ const messageBody = z.strictObject({
 const listQuery = z.strictObject({
   label: z
     .string()
-    .regex(/^[^:]+:/, 'must be key:value')
+    .refine((text) => text.includes(':') && isIdentifier(text.slice(0, text.indexOf(':'))), 'must be key:value')
     .optional(),
   status: z.enum(['creating', 'idle', 'running', 'ending', 'ended', 'failed']).optional(),
   after: z.string().optional(),
@@ -116,7 +116,7 @@ function toSessionQuery(query: z.output<typeof listQuery>): Parameters<ServerPar
   const cut = label?.indexOf(':') ?? -1
   const key = label?.slice(0, cut) ?? ''
   return {
-    ...(label === undefined || !isIdentifier(key) ? {} : { label: { key, value: label.slice(cut + 1) } }),
+    ...(label === undefined ? {} : { label: { key, value: label.slice(cut + 1) } }),
     ...(status === undefined ? {} : { status: [status] }),
     ...(after === undefined ? {} : { after }),
     ...(limit === undefined ? {} : { limit }),

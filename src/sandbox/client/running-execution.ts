@@ -1,4 +1,5 @@
 import { BrainError, messageOf } from '../../kernel/errors.ts'
+import { ToolFailure } from '../../contract/tool-failure.ts'
 import type { Execution, HostServices, InvocationEnd, InvocationFacts } from '../sandbox.ts'
 import { errorText, HOST_METHODS, REPLY_ERROR, REPLY_OK } from '../wire/box-frames.ts'
 import { frame } from '../wire/frames.ts'
@@ -75,7 +76,8 @@ export class RunningExecution implements Execution {
   }
 
   #refuse(method: string, error: unknown): void {
-    if (error instanceof BrainError) return this.#answer(ERROR, errorText(error.code, error.message))
+    if (error instanceof BrainError || error instanceof ToolFailure)
+      return this.#answer(ERROR, errorText(error.code, error.message))
     this.#link.logger.warn({ method, error: messageOf(error) }, 'A host call failed by a defect of the server')
     this.#answer(ERROR, errorText('internal', `Cannot answer ${method}: the host failed`))
   }

@@ -281,6 +281,47 @@ describe('a direct call', () => {
     expect(start?.origin).toEqual({ kind: 'tool', sequence: 5 })
   })
 
+  it('answers an asynchronous call again while it runs', async () => {
+    await using harness = openHarness()
+    const id = await harness.create({ tools: [toolNamed('t')] })
+    const work = {
+      run: (claim: ClaimInHand) =>
+        harness.calls.call(localTenant, id, { tool: 't', input: {}, wait: 'started' }, claim),
+      rebuild: (answer: Parameters<Harness['calls']['rebuild']>[0]) => harness.calls.rebuild(answer, 'started'),
+    }
+    const first = await harness.once(`session:${id}:tool:t:call`, work, 'key')
+    expect(first).toEqual({ status: 202, body: '5' })
+    expect(await harness.once(`session:${id}:tool:t:call`, work, 'key')).toMatchObject(first)
+    await harness.cancel(id)
+    expect(await harness.once(`session:${id}:tool:t:call`, work, 'key')).toMatchObject(first)
+  })
+
+  it('tells a tool of a failed model call with the code of the record', async () => {
+    await using harness = openHarness()
+    const script = [{ error: { code: 'rate_limited', message: 'later' } }]
+    const id = await harness.create({ tools: [toolNamed('t')], script })
+    const answer = harness.call(id, 't', {})
+    const hand = await harness.binding.next()
+    const request = '{"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}'
+    await expect(hand.services.model(request)).rejects.toMatchObject({ name: 'ToolFailure', code: 'rate_limited' })
+    await hand.services.finish(undefined)
+    await answer
+    expect(await harness.kinds(id)).toContain('model_call_failed')
+  })
+
+  it('goes on when its log cannot be written', async () => {
+    await using harness = openHarness()
+    harness.logs.set = () => {
+      throw new Error('no space left on device')
+    }
+    const { answer, hand } = await started(harness)
+    hand.services.note({ type: 'stdout', text: 'hello' })
+    await hand.services.finish(undefined)
+    hand.end({ type: 'result', text: '' })
+    expect((await answer).outcome).toEqual({ status: 'ok', value: null })
+    await new Promise((resolve) => setImmediate(resolve))
+  })
+
   it('replays its answer under the same key, also from the journal alone', async () => {
     await using harness = openHarness()
     const id = await harness.create({ tools: [toolNamed('t')] })

@@ -110,6 +110,25 @@ describe('Requests', () => {
     ).toMatchObject({ body: 'ok' })
   })
 
+  it('R1 keeps the key of work that is done when only its answer cannot be written for a while', async () => {
+    let isBroken = false
+    const journal = openMemoryJournal({ limits: defaultLimits, fault: () => (isBroken ? 'disk full' : undefined) })
+    const requests = new Requests({ journal, encodeError: () => ({ status: 500, body: '' }) })
+    let runs = 0
+    const work = {
+      run: async (inHand: ClaimInHand) => {
+        await requests.claim(inHand)
+        runs++
+        isBroken = true
+        setTimeout(() => (isBroken = false), 50)
+        return { answer: { status: 200, body: 'done' } }
+      },
+    }
+    expect(await requests.run(claim, work)).toMatchObject({ body: 'done' })
+    expect(await requests.run(claim, work)).toMatchObject({ body: 'done' })
+    expect(runs).toBe(1)
+  })
+
   it('replays a failure that is final', async () => {
     const { fresh, work } = open()
     const requests = fresh()

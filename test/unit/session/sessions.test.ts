@@ -99,6 +99,91 @@ describe('a session', () => {
     await expect(harness.service.get(localTenant, id)).rejects.toMatchObject({ code: 'not_found' })
   })
 
+  it('ends once when it is asked twice at the same time', async () => {
+    await using harness = openHarness()
+    const id = await harness.create()
+    await Promise.all([harness.end(id), harness.end(id), harness.end(id)])
+    const kinds = await harness.kinds(id)
+    for (const kind of ['session_end_started', 'environment_detach_started', 'session_ended'])
+      expect(kinds.filter((candidate) => candidate === kind)).toHaveLength(1)
+  })
+
+  it('takes neither messages nor calls from the moment that its end was asked for', async () => {
+    await using harness = openHarness()
+    const id = await harness.create({ tools: [toolNamed('t')] })
+    const results = await Promise.allSettled([
+      harness.call(id, 't', {}),
+      harness.end(id),
+      harness.send(id, 'hi'),
+      harness.call(id, 't', {}),
+      harness.cancel(id),
+    ])
+    expect(results[1]?.status).toBe('fulfilled')
+    const records = await harness.records(id)
+    expect(records.at(-1)?.event_type).toBe('session_ended')
+    expect(startsWithoutOneEnd(records)).toEqual([])
+    expect((await harness.service.get(localTenant, id)).status).toBe('ended')
+    expect(results[2]?.status === 'rejected' || !records.some((record) => record.event_type === 'turn_ended')).toBe(
+      true,
+    )
+  })
+
+  it('does not send a call that a cancellation has overtaken', async () => {
+    await using harness = openHarness()
+    const id = await harness.create({ tools: [toolNamed('t')] })
+    for (let round = 0; round < 50; round++) {
+      const call = harness.call(id, 't', {})
+      for (let step = 0; step < round % 7; step++) await Promise.resolve()
+      await harness.cancel(id)
+      const sent = harness.binding.calls.splice(0)
+      if (sent.length === 0 && (await harness.records(id)).at(-1)?.event_type === 'session_interrupted') {
+        // The cancellation came before the call: it is not one of those that it stops.
+        const hand = await harness.binding.next()
+        await hand.services.finish(undefined)
+      }
+      expect(['cancelled', 'ok']).toContain((await call).outcome?.status)
+    }
+    expect(startsWithoutOneEnd(await harness.records(id))).toEqual([])
+  })
+
+  it('does not let a cancellation wait for messages that are queued behind the turn', async () => {
+    await using harness = openHarness()
+    const script = [{ tool_calls: [{ name: 't', input: {} }] }]
+    const id = await harness.create({ tools: [toolNamed('t')], script })
+    const first = harness.send(id, '1')
+    const second = harness.send(id, '2')
+    await harness.binding.next()
+    await harness.cancel(id)
+    await first
+    const hand = await harness.binding.next()
+    expect(hand.call.session).toBe(id)
+    await harness.end(id)
+    await second
+    expect(startsWithoutOneEnd(await harness.records(id))).toEqual([])
+  })
+
+  it('leaves memory again after a turn that later records started', async () => {
+    await using harness = openHarness()
+    const script = [{ tool_calls: [{ name: 't', input: {} }] }, { text: 'a' }, { text: 'b' }, { text: 'c' }]
+    const id = await harness.create({ tools: [toolNamed('t')], script })
+    const sent = harness.send(id, 'go')
+    const hand = await harness.binding.next()
+    await hand.services.returned(undefined)
+    await sent
+    await hand.services.finish('{"status":"ok","value":1}')
+    await expect.poll(async () => (await harness.kinds(id)).filter((kind) => kind === 'turn_ended').length).toBe(2)
+    await harness.send(id, 'again')
+    expect((await harness.kinds(id)).filter((kind) => kind === 'session_resumed')).toHaveLength(3)
+  })
+
+  it('keeps a time to live of a month', async () => {
+    await using harness = openHarness()
+    const id = await harness.create({ idle_ttl_ms: 30 * 86_400_000 })
+    await harness.send(id, 'hi')
+    await new Promise((resolve) => setTimeout(resolve, 30))
+    expect(await harness.kinds(id)).not.toContain('session_suspended')
+  })
+
   it('is cancelled harmlessly while it is idle', async () => {
     await using harness = openHarness()
     const id = await harness.create()

@@ -165,7 +165,7 @@ describe('published packages', () => {
       expect(await outcomeOf(brain(), ['serve', '--check'], { cwd: server() })).toMatchObject({ code: 0, err: '' })
       const bad = { ...env, BRAIN_LISTEN: 'nowhere', BRAIN_MAX_BOXES: '-1' }
       const refused = await outcomeOf(brain(), ['serve', '--check'], { cwd: server(), env: bad })
-      expect(refused.code).toBe(2)
+      expect(refused.code).toBe(1)
       expect(refused.err).toContain('BRAIN_LISTEN')
       expect(refused.err).toContain('BRAIN_MAX_BOXES')
     })

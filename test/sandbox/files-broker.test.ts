@@ -215,6 +215,12 @@ describe.each([
     expect(must('STAT_AT', { one: 'b.txt' }).identity).toBe(facts.identity)
   })
 
+  it('makes links of at most 1024 bytes', () => {
+    const { ask } = open()
+    expect(ask('SYMLINK', { one: 'long', two: 'a/'.repeat(512) }).code).toBe('ok')
+    expect(ask('SYMLINK', { one: 'longer', two: `${'a/'.repeat(512)}b` }).code).toBe('name-too-long')
+  })
+
   it('POSIX: creating through a link makes its target; exclusively, it does not', () => {
     const { ask, must } = open()
     must('SYMLINK', { one: 'd/l', two: '../made' })

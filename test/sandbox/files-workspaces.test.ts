@@ -488,3 +488,38 @@ describe.each([
     )
   })
 })
+
+describe('`WorkspaceStore.open()`', () => {
+  it('gives as many bytes as it said, when the file grows meanwhile', async () => {
+    const { store } = openWorkspaces()
+    await put(store, 'file', 'before')
+    const file = store.open(NAME, 'file')
+    writeFileSync(`${root}/file`, ' and after', { flag: 'a' })
+    expect((await file.read(100)).toString()).toBe('before')
+    expect((await file.read(100)).length).toBe(0)
+    file.close()
+  })
+
+  it('fails rather than end early, when the file is cut meanwhile', async () => {
+    const { store } = openWorkspaces()
+    await put(store, 'file', '0123456789')
+    const file = store.open(NAME, 'file')
+    expect((await file.read(4)).toString()).toBe('0123')
+    writeFileSync(`${root}/file`, '')
+    await expect(file.read(4)).rejects.toMatchObject({ code: 'storage_unavailable' })
+    file.close()
+  })
+
+  it('keeps a removed file in the quota until the last byte of it is let go', async () => {
+    const { workspaces, store } = openWorkspaces()
+    await put(store, 'file', '0123456789')
+    const file = store.open(NAME, 'file')
+    store.remove(NAME, 'file')
+    expect([quotaOf(workspaces).bytes, quotaOf(workspaces).entries]).toEqual([10, 1])
+    const last = file.read(10)
+    file.close()
+    expect(quotaOf(workspaces).bytes).toBe(10)
+    expect((await last).toString()).toBe('0123456789')
+    expect([quotaOf(workspaces).bytes, quotaOf(workspaces).entries]).toEqual([0, 0])
+  })
+})

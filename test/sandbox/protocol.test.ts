@@ -39,6 +39,49 @@ const rude: readonly (readonly [string, string])[] = [
   ['200 MB of noise', 'const b = Buffer.alloc(1 << 20, 1); for (let i = 0; i < 200; i++) put(b); spin()'],
 ]
 
+const READER = `${RUDE}
+const ask = (op, handle, a, path = '') => {
+  const q = rq(${FILES}, 36 + path.length)
+  q[5] = op
+  q.writeUInt16LE(path ? 33 : 0, 7)
+  q.writeUInt32LE(handle, 9)
+  q.writeUInt32LE(0xffffffff, 13)
+  q.writeUInt32LE(0xffffffff, 17)
+  q.writeDoubleLE(a, 21)
+  q.writeUInt32LE(path.length, 37)
+  q.write(path, 41)
+  return q
+}
+const exactly = (n) => { const b = Buffer.alloc(n); for (let at = 0; at < n;) at += fs.readSync(3, b, at, n - at); return b }
+const answer = () => exactly(exactly(4).readUInt32LE())
+// So long that each request arrives alone: two in one read break the protocol whatever was answered.
+const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+const open = () => { put(ask(1, 0, 0, 'file')); return answer().readUInt32LE(5) }
+`
+const MIB = 1024 * 1024
+const mounts = [{ guest: '/workspace', workspace: 's/env', write: false }] as const
+const fileOf = async function* (): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(Buffer.alloc(MIB, 1))
+}
+
+describe('answers of 1 MiB', () => {
+  it('are kept for no box that asks on without reading them', async () => {
+    await lab.sandbox.files.write('s/env', 'file', fileOf())
+    const before = (await lab.sandbox.status()).supervisor!.rssBytes
+    const code = `const h = open(); for (let i = 0; i < 30; i++) { put(ask(3, h, ${MIB})); pause() } return 'all taken'`
+    const { end } = await lab.call(lab.plant(scripted(code, READER)), { mounts })
+    expect(end).toEqual(protocolError)
+    expect((await lab.sandbox.status()).supervisor!.rssBytes - before).toBeLessThan(100 * MIB)
+  })
+
+  it('reach a box that reads each, however many', async () => {
+    await lab.sandbox.files.write('s/env', 'file', fileOf())
+    const code = `const h = open(); let n = 0; for (let i = 0; i < 500; i++) { put(ask(3, h, ${MIB})); n += answer().length - 49 } return String(n)`
+    const { end } = await lab.call(lab.plant(scripted(code, READER)), { mounts })
+    expect(end).toEqual({ type: 'returned', text: String(500 * (MIB - 16 * 1024)) })
+  })
+})
+
 describe('a box that breaks the protocol', () => {
   it.each(rude)('is killed alone: %s', async (_name, code) => {
     const bystander = lab.start(lab.plant(scripted(`imports['brain:tool/host'].emit('a', '1'); return 'ok'`)), {

@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Lab, openLab } from './lab.ts'
+import { type Lab, openLab, until } from './lab.ts'
+import { descriptorsOf } from './processes.ts'
 
 let lab: Lab
 beforeAll(async () => {
@@ -67,6 +69,27 @@ describe('Sandbox.files', () => {
       break
     }
     expect((await readAll('s/early', 'file')).length).toBe(3 * 1024 * 1024)
+  })
+
+  it('a reader that leaves before the first byte leaves nothing open', async () => {
+    const { files } = lab.sandbox
+    await files.write('s/left', 'file', pieces(Buffer.alloc(10)))
+    const { pid = 0 } = (await lab.sandbox.status()).supervisor ?? {}
+    const isOpen = () => [...descriptorsOf(pid).values()].some((path) => path.endsWith('/s/left/file'))
+    const { body } = await files.read('s/left', 'file')
+    expect(isOpen()).toBe(true)
+    Readable.from(body).destroy()
+    await until(() => !isOpen(), 'the file is closed')
+  })
+
+  it('reads 256 files at once and no more', async () => {
+    const { files } = lab.sandbox
+    await files.write('s/many', 'file', pieces(Buffer.alloc(10)))
+    const open = await Promise.all(Array.from({ length: 256 }, () => files.read('s/many', 'file')))
+    await expect(files.read('s/many', 'file')).rejects.toMatchObject({ code: 'overloaded' })
+    await expect(files.write('s/many', 'other', pieces(Buffer.of(1)))).rejects.toMatchObject({ code: 'overloaded' })
+    for (const { body } of open) await body[Symbol.asyncIterator]().return?.()
+    expect((await readAll('s/many', 'file')).length).toBe(10)
   })
 
   it('removes files and destroys workspaces', async () => {

@@ -35,7 +35,11 @@ export function fileRoutes(app: FastifyInstance, parts: ServerParts): void {
     const file = await parts.files.read(tenant, id, request.params.env, pathOf(request))
     reply.header('content-disposition', 'attachment').header('x-content-type-options', 'nosniff')
     reply.header('content-security-policy', 'sandbox').header('content-length', file.size)
-    return reply.type('application/octet-stream').send(Readable.from(file.body, { objectMode: false }))
+    const body = Readable.from(file.body, { objectMode: false })
+    // Nobody is left who would read it to its end.
+    reply.raw.once('close', () => body.destroy())
+    if (reply.raw.destroyed) body.destroy()
+    return reply.type('application/octet-stream').send(body)
   })
 
   app.put<AtPath>(`${base}/*`, { config: { anyBody: true } }, async (request, reply) => {

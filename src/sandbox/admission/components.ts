@@ -108,7 +108,7 @@ class StoredComponents implements ComponentStore {
     throw new BrainError(
       'sandbox_unavailable',
       `Cannot admit components: this machine offers no sandbox${why === '' ? '' : ` (${why})`}. ` +
-        'Run "brain doctor", or set BRAIN_ENV_UNSAFE=1 to run components unprotected',
+        'Use Linux 5.13 or later with landlock and seccomp, or set BRAIN_ENV_UNSAFE=1 to run components unprotected',
     )
   }
 

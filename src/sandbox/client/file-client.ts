@@ -3,6 +3,7 @@ import type { FileEntry, WorkspaceFiles } from '../sandbox.ts'
 import { readError } from '../wire/box-frames.ts'
 import { frame } from '../wire/frames.ts'
 import { FILE_STEPS, type FileStep, TO_SUPERVISOR, u32 } from '../wire/server-frames.ts'
+import { FilePieces } from './file-pieces.ts'
 
 type Waiting = { readonly resolve: (body: Buffer) => void; readonly reject: (error: BrainError) => void }
 type Request = { readonly stream?: number; readonly body?: Uint8Array | string }
@@ -78,20 +79,9 @@ export class FileClient implements WorkspaceFiles {
     this.#waiting.clear()
   }
 
-  async *#pieces(stream: number): AsyncGenerator<Uint8Array> {
-    let open = true
-    try {
-      for (;;) {
-        const piece = await this.#ask('read', { stream })
-        if (piece.length === 0) {
-          open = false
-          return
-        }
-        yield piece
-      }
-    } finally {
-      if (open) await this.#ask('abandon', { stream }).catch(() => {})
-    }
+  #pieces(stream: number): FilePieces {
+    const abandon = () => this.#ask('abandon', { stream }).then(undefined, () => {})
+    return new FilePieces({ read: () => this.#ask('read', { stream }), abandon: () => void abandon() })
   }
 
   #ask(step: FileStep, { stream = NO_STREAM, body = '' }: Request): Promise<Buffer> {

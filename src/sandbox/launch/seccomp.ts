@@ -9,7 +9,7 @@ type Architecture = {
   readonly plain: Table
   /** Allowed with certain arguments; `readsLimits` only to read. */
   readonly special: Readonly<
-    Record<'ioctl' | 'clone' | 'prctl' | 'tgkill' | 'clone3' | 'execveat' | 'prlimit64', number>
+    Record<'ioctl' | 'fcntl' | 'clone' | 'prctl' | 'tgkill' | 'clone3' | 'execveat' | 'prlimit64', number>
   >
 }
 
@@ -43,7 +43,6 @@ const X64: Architecture = {
     getpid: 39,
     exit: 60,
     uname: 63,
-    fcntl: 72,
     getcwd: 79,
     readlink: 89,
     gettimeofday: 96,
@@ -87,7 +86,7 @@ const X64: Architecture = {
     statx: 332,
     rseq: 334,
   },
-  special: { ioctl: 16, clone: 56, prctl: 157, tgkill: 234, clone3: 435, execveat: 322, prlimit64: 302 },
+  special: { ioctl: 16, fcntl: 72, clone: 56, prctl: 157, tgkill: 234, clone3: 435, execveat: 322, prlimit64: 302 },
 }
 
 const ARM64: Architecture = {
@@ -99,7 +98,6 @@ const ARM64: Architecture = {
     epoll_ctl: 21,
     epoll_pwait: 22,
     dup3: 24,
-    fcntl: 25,
     faccessat: 48,
     openat: 56,
     close: 57,
@@ -159,7 +157,7 @@ const ARM64: Architecture = {
     statx: 291,
     rseq: 293,
   },
-  special: { ioctl: 29, clone: 220, prctl: 167, tgkill: 131, clone3: 435, execveat: 281, prlimit64: 261 },
+  special: { ioctl: 29, fcntl: 25, clone: 220, prctl: 167, tgkill: 131, clone3: 435, execveat: 281, prlimit64: 261 },
 }
 
 const LOAD_WORD = 0x20
@@ -181,6 +179,8 @@ const CLONE_THREAD = 0x1_0000
 const FIONBIO = 0x5421
 const FIONCLEX = 0x5450
 const FIOCLEX = 0x5451
+/** F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC: no locks, leases, owners or signals. */
+const FCNTL_COMMANDS = [0, 1, 2, 3, 4, 1030]
 const PR_SET_NAME = 15
 const PR_SET_VMA = 0x5356_4d41
 const AT_EMPTY_PATH = 0x1000
@@ -275,6 +275,11 @@ export function seccompProgram({ architecture, pid, nodeFd }: SeccompSubject): B
     program.low(1)
     program.allowEach([FIONBIO, FIOCLEX, FIONCLEX])
     program.answer(ENOTTY)
+  })
+  program.when(special.fcntl, () => {
+    program.low(1)
+    program.allowEach(FCNTL_COMMANDS)
+    program.answer(EPERM)
   })
   program.when(special.prctl, () => {
     program.low(0)

@@ -185,7 +185,9 @@ export class Box {
 
   #onBusyFrame(type: number, body: Buffer, last: boolean): void {
     const { call } = this
-    if (call === undefined || this.#awaiting) return this.#violate('a frame before the answer to the one before')
+    // It reads an answer to its end before it can ask again. One that does not would make us keep its answers.
+    if (call === undefined || this.#awaiting || this.#process.channel.backlog > 0)
+      return this.#violate('a frame before the answer to the one before')
     if (type === FROM_BOX.DONE) return this.#onDone(call, body)
     if (!last) return this.#violate('a frame before the answer to the one before')
     if (type === FROM_BOX.FILES) return this.#onFileRequest(call, body)

@@ -61,6 +61,7 @@ export class Call implements CallOrder {
   readonly #limits: Limits
   readonly #openFiles: OpenFiles
   #files: CallFiles | undefined
+  #filesMs = 0
 
   constructor(order: CallOrder, limits: Limits, openFiles: OpenFiles) {
     this.id = order.id
@@ -79,10 +80,20 @@ export class Call implements CallOrder {
     return this.#files?.ops ?? 0
   }
 
+  /** Time that the supervisor spent on its files: the call's as well, for the limit of its CPU time. */
+  get filesMs(): number {
+    return this.#filesMs
+  }
+
   /** The reply to a file request. The broker is made at the first one: most calls never ask. */
   answerFiles(request: Buffer): readonly Buffer[] {
-    this.#files ??= this.#openFiles(this.mounts, this.secrets)
-    return this.#files.answer(request)
+    const started = performance.now()
+    try {
+      this.#files ??= this.#openFiles(this.mounts, this.secrets)
+      return this.#files.answer(request)
+    } finally {
+      this.#filesMs += performance.now() - started
+    }
   }
 
   /** The limit that this call has used up, as the end that it brings. */
@@ -94,7 +105,13 @@ export class Call implements CallOrder {
       )
     if (this.#files?.exhausted === true)
       return trapped('file_limit', `The tool used more than ${describeLimit('guestFileOps', this.#limits)} on files`)
+    const { guestCpuSecs } = this.#limits
+    if (guestCpuSecs > 0 && this.#filesMs > guestCpuSecs * 1000) return this.outOfTime()
     return undefined
+  }
+
+  outOfTime(): CallEnd {
+    return trapped('compute_limit', `The tool computed longer than ${describeLimit('guestCpuSecs', this.#limits)}`)
   }
 
   /** Closes its files and removes its scratch directory. */

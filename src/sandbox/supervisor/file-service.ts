@@ -6,6 +6,8 @@ import { FILE_STEPS, FROM_SUPERVISOR, u32 } from '../wire/server-frames.ts'
 import type { IncomingFile, OpenedFile, WorkspaceStore } from './files/workspace-files.ts'
 
 const PIECE_BYTES = 1024 * 1024
+/** Files that are read and written at once: each holds a descriptor of this process, which has others to serve. */
+const MOST_STREAMS = 256
 const OK = Buffer.of(0)
 const FAILED = Buffer.of(1)
 
@@ -52,6 +54,7 @@ export class FileService {
       case 'read':
         return this.#read(stream)
       case 'openWrite': {
+        this.#checkRoom()
         const { workspace, path } = question() as Place
         this.#writes.set(this.#next, this.#store.create(workspace, path))
         return u32(this.#next++)
@@ -79,7 +82,14 @@ export class FileService {
     }
   }
 
+  #checkRoom(): void {
+    if (this.#reads.size + this.#writes.size < MOST_STREAMS) return
+    const message = `Cannot open the file: ${MOST_STREAMS} files are being read and written already; try again`
+    throw new BrainError('overloaded', message)
+  }
+
   #openRead({ workspace, path }: Place): Buffer {
+    this.#checkRoom()
     const file = this.#store.open(workspace, path)
     this.#reads.set(this.#next, file)
     const answer = Buffer.allocUnsafe(12)

@@ -1,6 +1,8 @@
 import type { Limits } from '../../contract/limits.ts'
+import { messageOf } from '../../kernel/errors.ts'
 import { Alarms } from './alarms.ts'
 import type { Box, BoxEvents, BoxState } from './box.ts'
+import { BoxesByKey } from './boxes-by-key.ts'
 import { type Call, type CallEnd, trapped } from './call.ts'
 import { residentBytes } from './process-meter.ts'
 import { Unplaced } from './unplaced.ts'
@@ -49,11 +51,11 @@ export class BoxPool {
   readonly #warm = new Set<Box>()
   /** Idle boxes with the instant that they became so, the longest idle first. */
   readonly #idle = new Map<Box, number>()
-  readonly #idleByKey = new Map<string, Set<Box>>()
+  readonly #idleByKey = new BoxesByKey()
   /** Boxes that make an instance for nobody yet. */
-  readonly #comingByKey = new Map<string, Set<Box>>()
+  readonly #comingByKey = new BoxesByKey()
   /** Busy boxes for which no call waits. */
-  readonly #busyByKey = new Map<string, Set<Box>>()
+  readonly #busyByKey = new BoxesByKey()
   readonly #unplaced = new Unplaced()
   readonly #patience = new Alarms<Call>((call) => this.#moveOn(call))
   readonly #slow = new Alarms<Box>((box) => this.#tooSlow(box))
@@ -92,18 +94,18 @@ export class BoxPool {
   /** Finds a box for a call whose artifact is loaded, now or later. */
   place(call: Call): void {
     // The one that was used last: its memory is in the caches, and those that are not needed grow old.
-    const idle = takeLast(this.#idleByKey, call.key)
+    const idle = this.#idleByKey.takeLast(call.key)
     if (idle !== undefined) {
       this.#idle.delete(idle)
       idle.run(call)
       return
     }
-    const coming = takeFirst(this.#comingByKey, call.key)
+    const coming = this.#comingByKey.takeFirst(call.key)
     if (coming !== undefined) {
       claim(coming, call)
       return
     }
-    const busy = takeFirst(this.#busyByKey, call.key)
+    const busy = this.#busyByKey.takeFirst(call.key)
     if (busy !== undefined) {
       claim(busy, call)
       this.#patience.set(call, performance.now() + PATIENCE_MS)
@@ -136,7 +138,7 @@ export class BoxPool {
     call.box = undefined
     box.claim = undefined
     if (box.state === 'loading' || box.state === 'refreshing') this.#offer(box)
-    else if (box.state === 'busy') put(this.#busyByKey, box.key ?? '', box)
+    else if (box.state === 'busy') this.#busyByKey.put(box.key ?? '', box)
   }
 
   /** For Box: every change of state passes here. */
@@ -174,14 +176,14 @@ export class BoxPool {
   }
 
   #onBusy(box: Box): void {
-    if (this.#isolation === 'tool') put(this.#busyByKey, box.key ?? '', box)
+    if (this.#isolation === 'tool') this.#busyByKey.put(box.key ?? '', box)
     if (box.call !== undefined) this.#events.onBegin(box.call)
   }
 
   #onRefreshing(box: Box): void {
     if (this.#isolation === 'invocation') return box.kill()
     this.#slow.set(box, performance.now() + INSTANCE_MS)
-    remove(this.#busyByKey, box.key ?? '', box)
+    this.#busyByKey.remove(box.key ?? '', box)
     if (box.claim === undefined) this.#offer(box)
   }
 
@@ -189,7 +191,7 @@ export class BoxPool {
   #offer(box: Box): void {
     const key = box.key ?? ''
     const call = this.#unplaced.takeOf(key)
-    if (call === undefined) put(this.#comingByKey, key, box)
+    if (call === undefined) this.#comingByKey.put(key, box)
     else claim(box, call)
   }
 
@@ -198,13 +200,13 @@ export class BoxPool {
     const { claim: claimed } = box
     if (claimed !== undefined) return box.run(claimed)
     const key = box.key ?? ''
-    remove(this.#comingByKey, key, box)
+    this.#comingByKey.remove(key, box)
     if (this.#isWornOut(box)) return box.kill()
     const next = this.#unplaced.takeOf(key)
     if (next !== undefined) return box.run(next)
     const now = performance.now()
     this.#idle.set(box, now)
-    put(this.#idleByKey, key, box)
+    this.#idleByKey.put(key, box)
     if (this.#idleTimer.size === 0 && this.#limits.boxIdleSecs > 0)
       this.#idleTimer.set(this, now + this.#limits.boxIdleSecs * 1000)
     this.#refill()
@@ -242,9 +244,9 @@ export class BoxPool {
     this.#warm.delete(box)
     this.#idle.delete(box)
     const key = box.key ?? ''
-    remove(this.#idleByKey, key, box)
-    remove(this.#comingByKey, key, box)
-    remove(this.#busyByKey, key, box)
+    this.#idleByKey.remove(key, box)
+    this.#comingByKey.remove(key, box)
+    this.#busyByKey.remove(key, box)
     const { claim: claimed } = box
     box.claim = undefined
     if (claimed === undefined) return
@@ -260,19 +262,23 @@ export class BoxPool {
   #onDead(box: Box, before: BoxState): void {
     this.#leave(box)
     this.#boxes.delete(box)
-    if (before === 'starting' || box.startFailed) this.#onFailedStart(box)
+    if (before === 'starting' || box.startFailed)
+      this.#onFailedStart(`it ended before it was ready: ${box.lastWords || 'without a word'}`)
     this.#refill()
   }
 
   /** A box that cannot start costs one waiting call and a pause, so that nothing is tried for ever. */
-  #onFailedStart(box: Box): void {
+  #onFailedStart(why: string): void {
     const pause = Math.min(FIRST_RETRY_MS * 2 ** this.#failedStarts++, LAST_RETRY_MS)
     this.#retryAt = performance.now() + pause
     setTimeout(() => this.#refill(), pause + 1)
     const call = this.#unplaced.take()
     if (call === undefined) return
-    const message = `Cannot start a box: it ended before it was ready: ${box.lastWords || 'without a word'}`
-    this.#events.onRefused(call, { type: 'refused', code: 'environment_not_ready', message })
+    this.#events.onRefused(call, {
+      type: 'refused',
+      code: 'environment_not_ready',
+      message: `Cannot start a box: ${why}`,
+    })
   }
 
   #tooSlow(box: Box): void {
@@ -305,7 +311,7 @@ export class BoxPool {
     const wanted = waiting > 0 || (loading > 0 && now < this.#spareAt) ? waiting : this.#limits.warmBoxes
     let missing = Math.min(wanted - starting - warm, STARTS_AT_ONCE - starting)
     if (missing <= 0 || now < this.#retryAt) return
-    for (; missing > 0 && this.#boxes.size < this.#limits.boxes; missing--) this.#start()
+    for (; missing > 0 && this.#boxes.size < this.#limits.boxes; missing--) if (!this.#start()) return
     let killed = dying
     for (const [box] of this.#idle) {
       if (killed++ >= Math.min(missing, waiting)) return
@@ -313,46 +319,26 @@ export class BoxPool {
     }
   }
 
-  #start(): void {
-    this.#counts.starting++
-    const box = this.#openBox({
-      onState: (changed, before) => this.onState(changed, before),
-      onHost: this.#events.onHost,
-      onEnd: this.#events.onEnd,
-    })
-    this.#boxes.add(box)
-    this.#slow.set(box, performance.now() + START_MS)
+  /** @returns whether there is a process; without descriptors to spare there is none */
+  #start(): boolean {
+    try {
+      const box = this.#openBox({
+        onState: (changed, before) => this.onState(changed, before),
+        onHost: this.#events.onHost,
+        onEnd: this.#events.onEnd,
+      })
+      this.#counts.starting++
+      this.#boxes.add(box)
+      this.#slow.set(box, performance.now() + START_MS)
+      return true
+    } catch (error) {
+      this.#onFailedStart(messageOf(error))
+      return false
+    }
   }
 }
 
 function claim(box: Box, call: Call): void {
   box.claim = call
   call.box = box
-}
-
-function put(map: Map<string, Set<Box>>, key: string, box: Box): void {
-  const boxes = map.get(key)
-  if (boxes === undefined) map.set(key, new Set([box]))
-  else boxes.add(box)
-}
-
-function remove(map: Map<string, Set<Box>>, key: string, box: Box): void {
-  const boxes = map.get(key)
-  if (boxes?.delete(box) === true && boxes.size === 0) map.delete(key)
-}
-
-function takeFirst(map: Map<string, Set<Box>>, key: string): Box | undefined {
-  const boxes = map.get(key)
-  if (boxes === undefined) return undefined
-  const [box] = boxes
-  if (box !== undefined) remove(map, key, box)
-  return box
-}
-
-/** The box that was put last; there are few of one key. */
-function takeLast(map: Map<string, Set<Box>>, key: string): Box | undefined {
-  let last: Box | undefined
-  for (const box of map.get(key) ?? []) last = box
-  if (last !== undefined) remove(map, key, last)
-  return last
 }

@@ -18,7 +18,7 @@ import { packTexts } from '../wire/texts.ts'
 import { Alarms } from './alarms.ts'
 import type { LoadedArtifacts } from './loaded-artifacts.ts'
 import { type BoxEvents, type BoxFacts, type Box } from './box.ts'
-import { Call, type CallEnd, type OpenFiles, trapped } from './call.ts'
+import { Call, type CallEnd, type OpenFiles } from './call.ts'
 import { Permits } from './permits.ts'
 import { BoxPool } from './pool.ts'
 import { privateBytes } from './process-meter.ts'
@@ -135,9 +135,9 @@ export class Supervisor {
     const { box } = call
     const { limits } = this.#parts.setup
     if (box?.call !== call) return
-    const leftMs = limits.guestCpuSecs * 1000 - box.callCpuMs
+    const leftMs = limits.guestCpuSecs * 1000 - box.callCpuMs - call.filesMs
     if (leftMs > 0) return this.#cpuChecks.set(call, performance.now() + Math.max(leftMs / 2, SOONEST_CPU_CHECK_MS))
-    box.kill(trapped('compute_limit', `The tool computed longer than ${describeLimit('guestCpuSecs', limits)}`))
+    box.kill(call.outOfTime())
   }
 
   #onDeadline(call: Call): void {

@@ -13,7 +13,11 @@ export type ConnectedChild = {
   readonly channels: readonly Channel[]
 }
 
-/** Starts this Node again, with an empty environment and channels as its descriptors. */
+/**
+ * Starts this Node again, with an empty environment and channels as its descriptors.
+ *
+ * @throws Error when this process has no descriptors left
+ */
 export function spawnConnected(args: readonly string[], descriptors: Descriptors): ConnectedChild {
   return canCallSystem() ? spawnOnOwnSockets(args, descriptors) : spawnOnPipes(args, descriptors)
 }
@@ -22,15 +26,18 @@ export function spawnConnected(args: readonly string[], descriptors: Descriptors
 function spawnOnOwnSockets(args: readonly string[], descriptors: Descriptors): ConnectedChild {
   const channels: Channel[] = []
   const theirs: number[] = []
-  const stdio = descriptors.map((descriptor) => {
-    if (descriptor === 'ignore') return descriptor
-    const [here, there] = socketPair()
-    theirs.push(there)
-    channels.push(new Channel(here, descriptor))
-    return there
-  })
   try {
+    const stdio = descriptors.map((descriptor) => {
+      if (descriptor === 'ignore') return descriptor
+      const [here, there] = socketPair()
+      theirs.push(there)
+      channels.push(new Channel(here, descriptor))
+      return there
+    })
     return { child: spawn(process.execPath, args, { stdio, env: {}, cwd: '/' }), channels }
+  } catch (error) {
+    for (const channel of channels) channel.close()
+    throw error
   } finally {
     for (const fd of theirs) closeSync(fd)
   }

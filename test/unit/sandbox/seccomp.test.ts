@@ -62,7 +62,7 @@ const machines = [
       pwrite64: 18,
       sendmsg: 46,
     },
-    special: { ioctl: 16, clone: 56, prctl: 157, tgkill: 234, execveat: 322, prlimit64: 302, clone3: 435 },
+    special: { ioctl: 16, fcntl: 72, clone: 56, prctl: 157, tgkill: 234, execveat: 322, prlimit64: 302, clone3: 435 },
   },
   {
     architecture: 'arm64' as const,
@@ -92,7 +92,7 @@ const machines = [
       pwrite64: 68,
       sendmsg: 211,
     },
-    special: { ioctl: 29, clone: 220, prctl: 167, tgkill: 131, execveat: 281, prlimit64: 261, clone3: 435 },
+    special: { ioctl: 29, fcntl: 25, clone: 220, prctl: 167, tgkill: 131, execveat: 281, prlimit64: 261, clone3: 435 },
   },
 ]
 
@@ -136,6 +136,14 @@ describe.each(machines)('seccompProgram() on $architecture', ({ architecture, au
     expect(ask(special.execveat, BigInt(NODE), 1n, 1n, 1n, 0x1000n)).toBe(ALLOW)
     expect(ask(special.execveat, 3n, 1n, 1n, 1n, 0x1000n)).toBe(EPERM)
     expect(ask(special.execveat, BigInt(NODE), 1n, 1n, 1n, 0n)).toBe(EPERM)
+  })
+
+  it('allows fcntl to duplicate and to read and set flags, and nothing else', () => {
+    const allowed = Array.from({ length: 2048 }, (_, command) => command).filter(
+      (command) => ask(special.fcntl, 3n, BigInt(command)) === ALLOW,
+    )
+    expect(allowed).toEqual([0, 1, 2, 3, 4, 1030])
+    expect(ask(special.fcntl, 3n, 8n)).toBe(EPERM)
   })
 
   it('allows few codes of prctl and ioctl', () => {

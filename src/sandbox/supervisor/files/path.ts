@@ -30,11 +30,16 @@ export const endsInDots = (path: CheckedPath): boolean => isDots(path.name)
 /** Whether slashes follow the last component, so that it must be a directory. */
 export const wantsDirectory = (path: CheckedPath): boolean => path.last.length > path.name.length
 
+/** The kernel and we walk a path component by component, on the thread that serves every box. */
+const MAX_COMPONENTS = 512
+
 function checkComponents(bytes: Buffer): void {
   let length = 0
+  let components = 0
   for (const byte of bytes) {
     if (byte === NUL || byte === BACKSLASH) refuse('invalid')
     length = byte === SLASH ? 0 : length + 1
+    if (length === 1 && ++components > MAX_COMPONENTS) refuse('name-too-long')
     if (length > MAX_NAME_BYTES) refuse('name-too-long')
   }
 }

@@ -1,5 +1,5 @@
 import { closeSync, ftruncateSync, openSync } from 'node:fs'
-import { KIND, MAX_PATH_BYTES, OPEN_BIT } from '../../wire/files.ts'
+import { KIND, OPEN_BIT } from '../../wire/files.ts'
 import type { Handle, Listing, OpenBits, OpenDirectory } from './handle.ts'
 import { type CheckedPath, checkPath, endsInDots, wantsDirectory } from './path.ts'
 import { refuse } from './refusal.ts'
@@ -12,6 +12,8 @@ const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_PATH, O_RDONLY, 
 const FILE_MODE = 0o600
 const SLASH = 0x2f
 const MAX_LINKS = 40
+/** A path may lead through 40 links: what they stand for together is walked on the thread that serves every box. */
+const MAX_TARGET_BYTES = 1024
 
 /** How a file is opened by OPEN's bits; nothing asked for means reading, as in POSIX. */
 const accessOf = (bits: OpenBits): number => {
@@ -134,7 +136,7 @@ export class TreeDirectory implements OpenDirectory {
 
   symlink(target: Buffer, path: CheckedPath): void {
     if (target.length === 0) refuse('no-entry')
-    if (target.length > MAX_PATH_BYTES) refuse('name-too-long')
+    if (target.length > MAX_TARGET_BYTES) refuse('name-too-long')
     if (target[0] === SLASH) refuse('not-permitted')
     if (target.includes(0)) refuse('invalid')
     this.#makeEntry(path, (parent) => system.symlinkAt(target, parent, path.last))

@@ -1,9 +1,9 @@
-import { closeSync, fstatSync, openSync, read } from 'node:fs'
-import { promisify } from 'node:util'
+import { closeSync, openSync } from 'node:fs'
 import { LIMITS } from '../../../contract/limits.ts'
 import { BrainError } from '../../../kernel/errors.ts'
 import type { FileEntry } from '../../sandbox.ts'
 import { KIND } from '../../wire/files.ts'
+import { FileDownload } from './file-download.ts'
 import { checkPath, type CheckedPath } from './path.ts'
 import { refuse, Refusal } from './refusal.ts'
 import * as system from './system.ts'
@@ -12,12 +12,16 @@ import { Upload } from './workspace-upload.ts'
 import type { Workspace, Workspaces } from './workspaces.ts'
 
 const { O_DIRECTORY, O_NONBLOCK, O_RDONLY } = system
-const readAsync = promisify(read)
 
 /** A file that is being read, in pieces. */
 export type OpenedFile = {
+  /** When it was opened; the pieces have so many bytes together, whatever becomes of the file. */
   readonly size: number
-  /** The next piece of at most `length` bytes; empty at the end. */
+  /**
+   * The next piece of at most `length` bytes; empty at the end.
+   *
+   * @throws BrainError `storage_unavailable` when the file became shorter meanwhile
+   */
   read(length: number): Promise<Buffer>
   close(): void
 }
@@ -64,19 +68,13 @@ export class WorkspaceStore {
   open(name: string, path: string): OpenedFile {
     const workspace = this.#workspaces.find(name) ?? notFound(path)
     try {
-      const fd = this.#translate({ workspace, path }, () => openForReading(workspace, checkPublicPath(path)))
-      let at = 0
-      return {
-        size: fstatSync(fd).size,
-        async read(length) {
-          const { bytesRead, buffer } = await readAsync(fd, Buffer.allocUnsafe(length), 0, length, at)
-          at += bytesRead
-          return buffer.subarray(0, bytesRead)
-        },
-        close: once(() => closeSync(fd)),
-      }
-    } finally {
+      return this.#translate({ workspace, path }, () => {
+        const fd = openForReading(workspace, checkPublicPath(path))
+        return new FileDownload(this.#workspaces, workspace, fd)
+      })
+    } catch (error) {
       this.#workspaces.release(workspace)
+      throw error
     }
   }
 

@@ -97,7 +97,10 @@ export type FileEntry = { readonly path: string; readonly size: number; readonly
 
 /** Files of one workspace as the application sees them (contract A12): same paths, links and quotas as for guests. */
 export interface WorkspaceFiles {
-  /** Regular files whose path begins with `prefix`, sorted by path, after the path `after`. */
+  /**
+   * Regular files whose path begins with `prefix`, sorted by path, after the path `after`: at most `limit`, and fewer when
+   * their paths are very long. There are no more when there are none.
+   */
   list(workspace: string, query: { prefix: string; after: string; limit: number }): Promise<readonly FileEntry[]>
   /** @throws BrainError `not_found`, `invalid_request` */
   read(workspace: string, path: string): Promise<{ readonly size: number; readonly body: AsyncIterable<Uint8Array> }>

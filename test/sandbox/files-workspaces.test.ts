@@ -174,7 +174,7 @@ describe('workspaces', () => {
     const file = must('OPEN', { handle, one: 'bottom', bits: CREATE | WRITE }).value
     must('WRITE', { handle: file, two: 'x' })
     broker.close()
-    expect(store.list(NAME, ALL)).toEqual([])
+    expect(await store.list(NAME, ALL)).toEqual([])
     const again = openWorkspaces({ ...LIMITS, workspaceEntries: 20_000 })
     expect(quotaOf(again.workspaces)).toMatchObject({ bytes: 1, entries: depth + 1 })
     await store.destroy(NAME)
@@ -216,7 +216,7 @@ describe('workspaces', () => {
     await store.destroy(NAME)
     must('WRITE', { handle, two: 'still' })
     expect(must('READ', { handle, a: 10 }).data.toString()).toBe('still')
-    expect(store.list(NAME, ALL)).toEqual([])
+    expect(await store.list(NAME, ALL)).toEqual([])
     await put(store, 'new', 'n')
     expect(quotaOf(workspaces)).toMatchObject({ bytes: 1, entries: 1 })
     broker.close()
@@ -232,7 +232,7 @@ describe('workspaces', () => {
     for (let i = 0; i < 20; i++) {
       await put(store, `a/c${i}`, 'x')
       await get(store, `a/c${i}`)
-      store.list(NAME, ALL)
+      await store.list(NAME, ALL)
       store.remove(NAME, `a/c${i}`)
       await codeOf(() => store.open(NAME, 'none'))
       await codeOf(() => store.create(NAME, 'a/../b'))
@@ -361,7 +361,7 @@ describe.each([
     await put(store, 'rel', 'mine now')
     store.remove(NAME, 'abs')
     expect(readFileSync(`${base}/secret`, 'utf8') + readFileSync(`${root}-secret/s.txt`, 'utf8')).toBe('HOSTHOST')
-    expect(store.list(NAME, ALL).map(({ path }) => path)).toEqual(['a.txt', 'd/x', 'hard', 'rel'])
+    expect((await store.list(NAME, ALL)).map(({ path }) => path)).toEqual(['a.txt', 'd/x', 'hard', 'rel'])
   })
 
   it('a directory is no file', async () => {
@@ -434,7 +434,7 @@ describe.each([
     ].filter((path) => !path.endsWith('/'))
     for (const path of paths) await put(store, path, path)
     const sorted = paths.toSorted((a, b) => (a < b ? -1 : 1))
-    const whole = store.list(NAME, ALL)
+    const whole = await store.list(NAME, ALL)
     expect(whole.map(({ path }) => path)).toEqual(sorted)
     for (const { path, size, mtimeMs } of whole) {
       expect(size).toBe(Buffer.byteLength(path))
@@ -442,26 +442,26 @@ describe.each([
     }
     const paged: string[] = []
     for (let after = ''; ; after = paged.at(-1)!) {
-      const page = store.list(NAME, { prefix: '', after, limit: 2 })
+      const page = await store.list(NAME, { prefix: '', after, limit: 2 })
       if (page.length === 0) break
       paged.push(...page.map(({ path }) => path))
     }
     expect(paged).toEqual(sorted)
     for (const prefix of ['a', 'ab/', 'ab/c', 'ab/c/', 'zz', '😀'])
-      expect(store.list(NAME, { prefix, after: '', limit: 100 }).map(({ path }) => path)).toEqual(
+      expect((await store.list(NAME, { prefix, after: '', limit: 100 })).map(({ path }) => path)).toEqual(
         sorted.filter((path) => path.startsWith(prefix)),
       )
   })
 
-  it('list() equals filtering and sorting of all paths, for any tree, prefix and page', () => {
+  it('list() equals filtering and sorting of all paths, for any tree, prefix and page', async () => {
     const part = fc.stringMatching(/^[a-c.\-0 é]{1,3}$/).filter((name) => name !== '.' && name !== '..')
     const path = fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join('/'))
-    fc.assert(
-      fc.property(
+    await fc.assert(
+      fc.asyncProperty(
         fc.array(path, { maxLength: 12 }),
         fc.tuple(path, path),
         fc.integer({ min: 1, max: 6 }),
-        (paths, [prefix, after], limit) => {
+        async (paths, [prefix, after], limit) => {
           rmSync(root, { recursive: true, force: true })
           mkdirSync(root, { recursive: true })
           const name = `p/${randomBytes(8).toString('hex')}`
@@ -481,11 +481,43 @@ describe.each([
             .filter((one) => one.startsWith(start) && one > after)
             .toSorted((a, b) => (a < b ? -1 : 1))
             .slice(0, limit)
-          expect(store.list(name, { prefix: start, after, limit }).map((entry) => entry.path)).toEqual(expected)
+          const page = await store.list(name, { prefix: start, after, limit })
+          expect(page.map((entry) => entry.path)).toEqual(expected)
         },
       ),
       { numRuns: 60 },
     )
+  })
+
+  it('list() lets others have their turn, whatever the tree', async () => {
+    const { store } = openWorkspaces({ ...LIMITS, workspaceEntries: 100_000 })
+    let deep = `${root}/d`
+    for (let i = 0; i < 300; i++) deep += '/d'
+    mkdirSync(deep, { recursive: true })
+    for (let i = 0; i < 3000; i++) mkdirSync(`${deep}/e${i}`)
+    let longest = 0
+    let last = performance.now()
+    const watch = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last)
+      last = performance.now()
+    }, 1)
+    const began = performance.now()
+    expect(await store.list(NAME, ALL)).toEqual([])
+    const whole = performance.now() - began
+    clearInterval(watch)
+    expect(longest).toBeLessThan(Math.max(whole / 2, 60))
+  })
+
+  it('list() ends a page of very long paths early, and goes on after it', async () => {
+    const { store } = openWorkspaces()
+    const long = 'n'.repeat(250)
+    mkdirSync(`${root}/${[long, long, long].join('/')}`, { recursive: true })
+    for (let i = 0; i < 400; i++)
+      writeFileSync(`${root}/${[long, long, long].join('/')}/${String(i).padStart(3, '0')}${long.slice(3)}`, '')
+    const first = await store.list(NAME, { prefix: '', after: '', limit: 1000 })
+    expect(first.length).toBeLessThan(400)
+    const second = await store.list(NAME, { prefix: '', after: first.at(-1)!.path, limit: 1000 })
+    expect(first.length + second.length).toBe(400)
   })
 })
 

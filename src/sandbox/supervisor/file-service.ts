@@ -47,7 +47,7 @@ export class FileService {
     switch (kind) {
       case 'list': {
         const { workspace, ...query } = question() as Query
-        return JSON.stringify(this.#store.list(workspace, query))
+        return JSON.stringify(await this.#store.list(workspace, query))
       }
       case 'openRead':
         return this.#openRead(question() as Place)

@@ -21,6 +21,7 @@ import { type BoxEvents, type BoxFacts, type Box } from './box.ts'
 import { Call, type CallEnd, type OpenFiles } from './call.ts'
 import { Permits } from './permits.ts'
 import { BoxPool } from './pool.ts'
+import { Waiting } from './waiting.ts'
 import { privateBytes } from './process-meter.ts'
 
 export type SupervisorParts = {
@@ -35,12 +36,16 @@ export type SupervisorParts = {
 const NO_BYTES = Buffer.alloc(0)
 const NO_FACTS: BoxFacts = { runMs: 0, cpuMs: 0, stdout: NO_BYTES, stderr: NO_BYTES }
 const SOONEST_CPU_CHECK_MS = 50
+/** Calls that have not begun, and the bytes of their inputs: what waits must not fill this process. */
+const MOST_WAITING = 1024
+const MOST_WAITING_BYTES = 256 * 1024 * 1024
 
 /** Calls, from their arrival to their one end: permits, deadlines, budgets. What a box says is handed on unread. */
 export class Supervisor {
   readonly #parts: SupervisorParts
   readonly #calls = new Map<number, Call>()
   readonly #permits: Permits<Call>
+  readonly #waiting = new Waiting<Call>({ calls: MOST_WAITING, bytes: MOST_WAITING_BYTES })
   readonly #pool: BoxPool
   readonly #deadlines = new Alarms<Call>((call) => this.#onDeadline(call))
   readonly #cpuChecks = new Alarms<Call>((call) => this.#checkCpu(call))
@@ -101,6 +106,11 @@ export class Supervisor {
       openFiles,
     )
     this.#calls.set(id, call)
+    if (!this.#waiting.add(call)) {
+      const message = `Cannot start the call: ${MOST_WAITING} calls, or ${MOST_WAITING_BYTES} bytes of their inputs, wait already`
+      this.#end(call, { type: 'refused', code: 'overloaded', message }, NO_FACTS)
+      return
+    }
     const wait = now + setup.limits.executionWaitSecs * 1000
     this.#deadlines.set(call, Math.min(call.deadline, wait))
     if (this.#permits.enter(call)) this.#admit(call)
@@ -124,6 +134,7 @@ export class Supervisor {
   }
 
   #onBegin(call: Call): void {
+    this.#waiting.delete(call)
     const { guestCpuSecs } = this.#parts.setup.limits
     if (call.deadline < Number.POSITIVE_INFINITY) this.#deadlines.set(call, call.deadline)
     else this.#deadlines.clear(call)
@@ -162,6 +173,7 @@ export class Supervisor {
   #end(call: Call, end: CallEnd, facts: BoxFacts): void {
     if (call.ended) return
     call.ended = true
+    this.#waiting.delete(call)
     this.#calls.delete(call.id)
     this.#deadlines.clear(call)
     this.#cpuChecks.clear(call)

@@ -31,7 +31,7 @@ export const endsInDots = (path: CheckedPath): boolean => isDots(path.name)
 export const wantsDirectory = (path: CheckedPath): boolean => path.last.length > path.name.length
 
 /** The kernel and we walk a path component by component, on the thread that serves every box. */
-const MAX_COMPONENTS = 512
+export const MAX_COMPONENTS = 512
 
 function checkComponents(bytes: Buffer): void {
   let length = 0

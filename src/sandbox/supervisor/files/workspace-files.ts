@@ -54,11 +54,11 @@ export class WorkspaceStore {
   }
 
   /** Regular files, ordered by the UTF-16 code units of their paths. A workspace that is not there has none. */
-  list(name: string, query: { prefix: string; after: string; limit: number }): readonly FileEntry[] {
+  async list(name: string, query: { prefix: string; after: string; limit: number }): Promise<readonly FileEntry[]> {
     const workspace = this.#workspaces.find(name)
     if (workspace === undefined) return []
     try {
-      return listWorkspace(workspace, query)
+      return await listWorkspace(workspace, query)
     } finally {
       this.#workspaces.release(workspace)
     }

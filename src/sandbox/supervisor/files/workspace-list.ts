@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs'
 import type { FileEntry } from '../../sandbox.ts'
 import { KIND, MAX_PATH_BYTES } from '../../wire/files.ts'
 import { forEachEntry, kindAt } from './data-directory.ts'
-import { isServable } from './path.ts'
+import { isServable, MAX_COMPONENTS } from './path.ts'
 import { Refusal } from './refusal.ts'
 import * as system from './system.ts'
 import type { Workspace } from './workspaces.ts'
@@ -58,14 +58,25 @@ function entryOf(workspace: Workspace, path: string): FileEntry | undefined {
   })
 }
 
+/** Lets everybody else have their turn when a walk has taken this long: deadlines are kept on the same thread. */
+const SLICE_MS = 5
+/** A page ends when its paths take this much as JSON, also with fewer files than were asked for. */
+const PAGE_BYTES = 256 * 1024
+
 /**
  * Regular files in the order of their full paths, by UTF-16 code units; links and special files are left out. Directories
  * that hold nothing of the answer are not read, so that a page costs what it shows.
  */
-export function listWorkspace(workspace: Workspace, query: ListQuery): readonly FileEntry[] {
+export async function listWorkspace(workspace: Workspace, query: ListQuery): Promise<readonly FileEntry[]> {
   const files: FileEntry[] = []
   const branches: Branch[] = [{ path: '', names: readNames(workspace.fd) }]
+  let bytes = 0
+  let sliceEnd = performance.now() + SLICE_MS
   for (let branch = branches[0]; branch !== undefined && files.length < query.limit; branch = branches.at(-1)) {
+    if (performance.now() > sliceEnd) {
+      await new Promise((resolve) => setImmediate(resolve))
+      sliceEnd = performance.now() + SLICE_MS
+    }
     const name = branch.names.pop()
     if (name === undefined) {
       branches.pop()
@@ -73,10 +84,14 @@ export function listWorkspace(workspace: Workspace, query: ListQuery): readonly 
     }
     const path = branch.path + name.text
     if (name.isDirectory) {
-      if (mayHold(path, query)) branches.push({ path, names: on(workspace, path.slice(0, -1), readNames) ?? [] })
+      if (branches.length < MAX_COMPONENTS && mayHold(path, query))
+        branches.push({ path, names: on(workspace, path.slice(0, -1), readNames) ?? [] })
     } else if (isAsked(path, query)) {
       const file = entryOf(workspace, path)
-      if (file !== undefined) files.push(file)
+      if (file === undefined) continue
+      files.push(file)
+      bytes += JSON.stringify(path).length
+      if (bytes > PAGE_BYTES) break
     }
   }
   return files

@@ -23,6 +23,7 @@ const PR_SET_SECCOMP = 22
 const PR_SET_NO_NEW_PRIVS = 38
 const SECCOMP_MODE_FILTER = 2
 const SIGKILL = 9
+const F_DUPFD = 0
 const F_SETFD = 2
 const CLOSE_RANGE_CLOEXEC = 4
 const AT_EMPTY_PATH = 0x1000
@@ -83,7 +84,9 @@ function launch(order: LaunchOrder): never {
   const argv = pointers(['node', ...order.args])
   const environment = pointers([])
   const empty = ptr(cstr(''))
-  const filter = filterProgram(node)
+  // A number that no box can make again under its limit: the filter lets a box execute this descriptor and no other.
+  const executable = must('fcntl', node, F_DUPFD, OPEN_FILES)
+  const filter = filterProgram(executable)
   process.chdir('/')
   if (order.uid !== 0) {
     must('setgroups', 0, 0)
@@ -99,7 +102,7 @@ function launch(order: LaunchOrder): never {
   for (const fd of [0, 1, 2, 3]) must('fcntl', fd, F_SETFD, 0) // Node marks what it inherits close-on-exec
   must('close_range', 4, 0xffff_ffff, CLOSE_RANGE_CLOEXEC)
   must('prctl', PR_SET_SECCOMP, SECCOMP_MODE_FILTER, filter)
-  const result = sys('execveat', node, empty, argv, environment, AT_EMPTY_PATH)
+  const result = sys('execveat', executable, empty, argv, environment, AT_EMPTY_PATH)
   writeSync(2, `Cannot execute Node in the box: errno ${-result}\n`)
   process.exit(EXIT_EXEC_FAILED)
 }

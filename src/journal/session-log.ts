@@ -1,9 +1,7 @@
-import { BrainError } from '../kernel/errors.ts'
 import type { SessionId } from '../kernel/ids.ts'
+import { insist } from '../kernel/insist.ts'
 import type { Append, Appended, Journal, Page } from './journal.ts'
 import type { JournalRecord } from './record.ts'
-
-const RETRY_MS = 1000
 
 /** A frame that followers see and no journal keeps (contract 3.5). */
 export type LiveFrame = { readonly type: string; readonly data: unknown }
@@ -52,15 +50,8 @@ export class SessionLog {
    * Like {@link commit}, for an end that must be written: while the storage is unavailable it is tried again, since an
    * effect without an end would break the journal's promise (contract 3.1).
    */
-  async insist(append: Omit<Append, 'session' | 'claim'>): Promise<readonly JournalRecord[]> {
-    for (;;) {
-      try {
-        return await this.commit(append)
-      } catch (error) {
-        if (!(error instanceof BrainError) || !error.retryable) throw error
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-      }
-    }
+  insist(append: Omit<Append, 'session' | 'claim'>): Promise<readonly JournalRecord[]> {
+    return insist(() => this.commit(append))
   }
 
   page(after: number, bounds: { limit: number; maxBytes: number }): Promise<Page> {

@@ -1,4 +1,5 @@
 import { BrainError } from '../kernel/errors.ts'
+import { insist } from '../kernel/insist.ts'
 import type { Claim, Claimed, ClaimKey, Journal, StoredAnswer } from '../journal/journal.ts'
 
 /** What an operation answers, ready to be sent. */
@@ -44,8 +45,6 @@ export class KeyTaken extends Error {
     this.claimed = claimed
   }
 }
-
-const RETRY_MS = 1000
 
 /**
  * Runs each mutating request once per key (contract 0.5, A24).
@@ -96,20 +95,9 @@ export class Requests {
       if (claimed !== undefined) return this.#replay(claim, claimed, work)
       throw error
     }
-    if (isMade && worked.settled !== true) await this.#insist(claim, worked.answer)
+    // The work is done: whatever the storage says, its key must never be free again (R1, R4).
+    if (isMade && worked.settled !== true) await insist(() => this.#settle(claim, worked.answer))
     return worked.answer
-  }
-
-  /** The work is done: whatever the storage says, its key must never be free again (R1, R4). */
-  async #insist(claim: Claim, answer: Answer): Promise<void> {
-    for (;;) {
-      try {
-        return await this.#settle(claim, answer)
-      } catch (error) {
-        if (!(error instanceof BrainError) || !error.retryable) throw error
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
-      }
-    }
   }
 
   async #settleFailure(claim: Claim, error: unknown, failed: 'settle' | 'release'): Promise<void> {

@@ -60,7 +60,7 @@ describe('kill -9 of the server', () => {
         Promise.all([press(load, trial, 'a'), press(load, trial, 'b'), ...(trial % 2 === 0 ? [chat(load)] : [])]),
       )
       await new Promise((resolve) => setTimeout(resolve, 100 + random() * 700))
-      const processes = await descendantsOf(server.pid)
+      const processes = descendantsOf(server.pid)
       expect(processes.length).toBeGreaterThan(2)
       const killedAt = performance.now()
       await server.kill('SIGKILL')
@@ -119,7 +119,7 @@ describe('kill -9 in the middle of a call', () => {
     const session = await server.sessionWith('slow', { name: 'slow' })
     await session.value({ how: 'spin', ms: 1, loop: false })
     const { supervisor } = (await server.get('/health/ready?verbose')).body.sandbox
-    const boxes = await descendantsOf(supervisor.pid)
+    const boxes = descendantsOf(supervisor.pid)
     const open = session.call({ how: 'sleep', ms: 60_000 })
     await expect.poll(async () => (await session.records()).at(-1)?.event_type).toBe('tool_call_started')
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -138,7 +138,7 @@ describe('SIGTERM', () => {
     await session.value({ how: 'spin', ms: 1, loop: false })
     const open = session.call({ how: 'sleep', ms: 500 }, { wait: 'finished' })
     await expect.poll(async () => (await session.records()).at(-1)?.event_type).toBe('tool_call_started')
-    const processes = await descendantsOf(own.pid)
+    const processes = descendantsOf(own.pid)
     const code = own.kill('SIGTERM')
     expect((await open).outcome).toEqual({ status: 'ok', value: null })
     expect(await code).toBe(0)

@@ -42,8 +42,8 @@ class Demo {
   }
 
   /** Notes everything that runs below it now. */
-  async look(): Promise<void> {
-    for (const found of await descendantsOf(this.#child.pid ?? 0)) this.#seen.set(found.pid, found)
+  look(): void {
+    for (const found of descendantsOf(this.#child.pid ?? 0)) this.#seen.set(found.pid, found)
   }
 
   kill(signal: NodeJS.Signals): void {
@@ -72,7 +72,7 @@ describe('demo', () => {
   it('shows a turn of the Rust tool record by record, and leaves nothing behind', async () => {
     const demo = new Demo(directory, ['--no-python'])
     await demo.until('Timeline')
-    await demo.look()
+    demo.look()
     expect(demo.seen.length).toBeGreaterThanOrEqual(2)
     expect(await demo.ended, demo.err).toBe(0)
     const lines = timelineOf(demo.out)
@@ -85,7 +85,7 @@ describe('demo', () => {
     expect(types.at(-1)).toBe('turn_ended')
     expect(demo.out).toMatch(/\nTranscript\n[^]*user: What is in[^]*assistant calls inspect[^]*result: [^]*sales\.csv/)
     expect(demo.out.trimEnd()).toMatch(/The demo took \d+\.\d s$/)
-    expect(await livingOf(demo.seen)).toEqual([])
+    expect(livingOf(demo.seen)).toEqual([])
     expect(await readdir(directory)).toEqual([])
   })
 
@@ -115,11 +115,11 @@ describe('demo', () => {
   ] as const)('ends in order and leaves nothing behind on %s', async (signal, code) => {
     const demo = new Demo(directory, ['--no-python'])
     await demo.until('Uploading inspect')
-    await demo.look()
+    demo.look()
     demo.kill(signal)
     expect(await demo.ended).toBe(code)
     expect(demo.err).toContain(`Stopped by ${signal}`)
-    expect(await livingOf(demo.seen)).toEqual([])
+    expect(livingOf(demo.seen)).toEqual([])
     expect(await readdir(directory)).toEqual([])
   })
 
@@ -133,9 +133,9 @@ describe('demo', () => {
       expect(demo.out).toMatch(/To end it: kill \d+ && rm -r \S+/)
       expect(await readdir(directory)).toHaveLength(1)
     } finally {
-      const server = await descendantsOf(Number(pid))
+      const server = descendantsOf(Number(pid))
       process.kill(Number(pid), 'SIGTERM')
-      while ((await livingOf(server)).length > 0) await fetch(`${url}/health/live`).catch(() => undefined)
+      while (livingOf(server).length > 0) await fetch(`${url}/health/live`).catch(() => undefined)
     }
   })
 

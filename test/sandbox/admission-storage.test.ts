@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { BrainError } from '../../src/kernel/errors.ts'
 import type { ComponentId } from '../../src/kernel/ids.ts'
 import { artifactDirectory, componentFile, readArtifact, SCRIPT_FILE } from '../../src/sandbox/admission/artifact.ts'
 import type { SpawnTranspiler } from '../../src/sandbox/admission/transpile.ts'
+import { isAlive } from '../support/processes.ts'
 import { custom, toBuffer, toolComponent } from '../fixtures/wasm-builder.ts'
 import {
   chunksOf,
@@ -198,15 +199,6 @@ describe('admit()', () => {
     await expect.poll(() => isAlive(pid)).toBe(false)
   })
 })
-
-/** Whether a process runs; one that waits for its new parent to take note of its end does not. */
-function isAlive(pid: number): boolean {
-  try {
-    return !/^\d+ \(.*\) [ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  } catch {
-    return false
-  }
-}
 
 describe('tenants', () => {
   test('see only what they admitted, and the bytes go with the last of them', async () => {

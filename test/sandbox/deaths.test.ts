@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openLab, plant, scripted, until } from './lab.ts'
-import { descendants, descriptorsOf, isAlive, orphans, statusOf } from './processes.ts'
+import { descendantsOf, descriptorsOf, livingOf, orphans, statusOf } from '../support/processes.ts'
 
 const SPIN = scripted('for (;;);')
 const QUICK = scripted('return "quick"')
@@ -24,12 +24,16 @@ describe('kill -9', () => {
         const exited = once(server, 'exit')
         await once(server.stdout, 'data')
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 300))
-        const family = descendants(server.pid!)
+        const family = descendantsOf(server.pid!)
         expect(family.length).toBeGreaterThanOrEqual(2)
         server.kill('SIGKILL')
         await exited
         // One that was being started at that moment is not of the family: nobody names its parent any more.
-        await until(() => !family.some(isAlive) && orphans().length === 0, `the end of all in trial ${trial}`, 1000)
+        await until(
+          () => livingOf(family).length === 0 && orphans().length === 0,
+          `the end of all in trial ${trial}`,
+          1000,
+        )
       }
     } finally {
       rmSync(data, { recursive: true, force: true })
@@ -47,11 +51,11 @@ describe('kill -9', () => {
         'two busy boxes',
       )
       const { supervisor } = await lab.sandbox.status()
-      const family = descendants(supervisor!.pid)
+      const family = descendantsOf(supervisor!.pid)
       process.kill(supervisor!.pid, 'SIGKILL')
       const ends = await Promise.all(running.map(({ ended }) => ended))
       for (const { end } of ends) expect(end).toEqual({ type: 'lost', message: expect.stringContaining('SIGKILL') })
-      await until(() => !family.some(isAlive), 'the end of its boxes', 1000)
+      await until(() => livingOf(family).length === 0, 'the end of its boxes', 1000)
       await until(async () => (await lab.sandbox.status()).supervisor !== undefined, 'another supervisor')
       expect((await lab.call(quick)).end).toEqual({ type: 'returned', text: 'quick' })
     }
@@ -76,12 +80,12 @@ describe('kill -9', () => {
     const lab = await openLab()
     const running = lab.start(lab.plant(SPIN))
     await until(async () => (await lab.sandbox.status()).boxes.some(({ state }) => state === 'busy'), 'a busy box')
-    const family = descendants(process.pid).filter((pid) => statusOf(pid, 'Name') === 'node')
+    const family = descendantsOf(process.pid).filter(({ pid }) => statusOf(pid, 'Name') === 'node')
     await lab[Symbol.asyncDispose]()
     expect((await running.ended).end.type).toBe('lost')
     const { supervisor } = await lab.sandbox.status()
     expect(supervisor).toBeUndefined()
-    await until(() => !family.some(isAlive), 'the end of all processes', 1000)
+    await until(() => livingOf(family).length === 0, 'the end of all processes', 1000)
   })
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startServer, type TestServer, type TestSession } from '../support/server.ts'
 import { until } from './lab.ts'
-import { descendants, descriptorsOf } from './processes.ts'
+import { descendantsOf, descriptorsOf } from '../support/processes.ts'
 
 const SIZE = 24 * 1024 * 1024
 let server: TestServer
@@ -76,7 +76,9 @@ describe('GET of a file', () => {
     }
     expect((await session.file('left')).text.length).toBe(SIZE)
     const open = () =>
-      descendants(server.pid).flatMap((pid) => [...descriptorsOf(pid).values()].filter((at) => at.endsWith('/left')))
+      descendantsOf(server.pid).flatMap(({ pid }) =>
+        [...descriptorsOf(pid).values()].filter((at) => at.endsWith('/left')),
+      )
     await until(() => open().length === 0, 'the file is closed')
   })
 })

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Lab, openLab, until } from './lab.ts'
-import { descriptorsOf } from './processes.ts'
+import { descriptorsOf } from '../support/processes.ts'
 
 let lab: Lab
 beforeAll(async () => {

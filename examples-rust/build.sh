@@ -28,8 +28,9 @@ command -v cargo >/dev/null || fail "there is no cargo on the PATH; install Rust
 target=wasm32-wasip2
 build=$workspace/target
 if [ -n "$toolchain" ]; then
-  [ -f "$toolchain/complete" ] ||
-    fail "$toolchain holds no complete toolchain; run $here/setup-toolchain.sh $toolchain"
+  recipe=$("$here/setup-toolchain.sh" --recipe)
+  [ "$(cat "$toolchain/complete" 2>/dev/null)" = "$recipe" ] ||
+    fail "$toolchain holds no complete toolchain of the recipe '$recipe'; run $here/setup-toolchain.sh $toolchain"
   export RUSTC=$toolchain/bin/rustc PATH=$toolchain/bin:$PATH
   # Cargo does not notice another linker, so each toolchain has a folder of its own.
   build=$build/$(sha256sum "$toolchain/complete" | cut -c 1-12)

@@ -1,5 +1,6 @@
 #!/bin/bash
 # usage: setup-toolchain.sh DIR
+#        setup-toolchain.sh --recipe    prints what a toolchain in DIR must be made of
 #
 # Puts the compiler and linkers that made the committed components into DIR, so that a build gives the same bytes on
 # every machine: Rust 1.85.1 with its wasm32 standard libraries and LLD 19 from Debian 13, wasm-component-ld 0.5.21 from
@@ -18,6 +19,10 @@ fail() {
   exit 1
 }
 
+if [ "${1:-}" = --recipe ]; then
+  echo "$recipe"
+  exit 0
+fi
 [ $# = 1 ] || fail "usage: $0 DIR"
 dir=$(mkdir -p "$1" && cd "$1" && pwd)
 if [ -f "$dir/complete" ] && [ "$(cat "$dir/complete")" = "$recipe" ]; then

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -89,6 +89,23 @@ describe('committed components', () => {
       }
       if (build === 'stock')
         process.stderr.write('\nNOT CHECKED: the bytes of the components (not the pinned compiler)\n\n')
+    })
+
+    it('are refused a toolchain of another recipe, and one that is not complete', async (context) => {
+      if (build === undefined) return notRun(context, 'whether another toolchain is refused')
+      const toolchain = await mkdtemp(`${tmpdir()}/brain-toolchain-`)
+      const refused = async () =>
+        expect(run(`${EXAMPLES}/build.sh`, ['--toolchain', toolchain])).rejects.toMatchObject({
+          code: 1,
+          stderr: expect.stringMatching(/holds no complete toolchain of the recipe .*; run .*setup-toolchain\.sh /),
+        })
+      try {
+        await refused()
+        await writeFile(`${toolchain}/complete`, '0 rust 1.0.0\n')
+        await refused()
+      } finally {
+        await rm(toolchain, { recursive: true })
+      }
     })
 
     it('pass the unit tests of their crates', { timeout: 10 * MINUTES }, async (context) => {

@@ -4,6 +4,8 @@ import { type Group, timed, WORDS } from '../run.ts'
 const FIRST_RUST = 8
 const FIRST_PYTHON = 4
 const WARM_UP = 50
+/** V8 compiles the code of the server and of a box step by step, over some hundred calls. */
+const WARM_UP_RUST = 500
 const WARM_RUST = 300
 const WARM_PYTHON = 60
 /** Time for the box to make its next instance. */
@@ -17,13 +19,14 @@ export const calls: Group = async ({ server, subjects }) => {
   return {
     'first-call-rust': await firstCalls(server, wordcount, FIRST_RUST),
     ...(python === undefined ? {} : { 'first-call-python': await firstCalls(server, python, FIRST_PYTHON) }),
-    'warm-call-rust': await warmCalls(server, path, { idleMs: 0, answers: WARM_RUST }),
-    'warm-call-rust-idle': await warmCalls(server, path, { idleMs: IDLE_RUST_MS, answers: WARM_RUST }),
+    'warm-call-rust': await warmCalls(server, path, { idleMs: 0, warmUp: WARM_UP_RUST, answers: WARM_RUST }),
+    'warm-call-rust-idle': await warmCalls(server, path, { idleMs: IDLE_RUST_MS, warmUp: WARM_UP, answers: WARM_RUST }),
     ...(python === undefined
       ? {}
       : {
           'warm-call-python': await warmCalls(server, await server.openSession('wordcount', python), {
             idleMs: IDLE_PYTHON_MS,
+            warmUp: WARM_UP,
             answers: WARM_PYTHON,
           }),
         }),
@@ -48,9 +51,9 @@ async function firstCalls(server: BenchServer, component: Buffer, times: number)
 async function warmCalls(
   server: BenchServer,
   path: string,
-  { idleMs, answers }: { idleMs: number; answers: number },
+  { idleMs, warmUp, answers }: { idleMs: number; warmUp: number; answers: number },
 ): Promise<readonly number[]> {
   const lanes = [callLane(path, WORDS.input, WORDS.contains)]
-  const { latenciesMs } = await server.load({ lanes, idleMs, warmUp: { answers: WARM_UP }, until: { answers } })
+  const { latenciesMs } = await server.load({ lanes, idleMs, warmUp: { answers: warmUp }, until: { answers } })
   return latenciesMs
 }

@@ -3,6 +3,7 @@ import type { SchemaChecker, SchemaVerdict } from '../../contract/schema-checker
 import { BrainError, clip } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import { SchemaLane } from './schema-lane.ts'
+import { isSurelyValid } from './surely-valid.ts'
 
 const MIB = 1024 * 1024
 const MAX_SCHEMA_BYTES = 64 * 1024
@@ -28,6 +29,8 @@ class ThreadedSchemaChecker implements SchemaChecker {
   readonly #slow: SchemaLane
   readonly #costly = new Set<string>()
   readonly #printed = new WeakMap<JsonObject, Printed>()
+  /** Schemas that a thread has found usable. */
+  readonly #sound = new WeakSet<JsonObject>()
   #closed = false
 
   constructor() {
@@ -40,8 +43,9 @@ class ThreadedSchemaChecker implements SchemaChecker {
     return this.#check(schema)
   }
 
-  checkValue(schema: JsonObject, valueText: string): Promise<SchemaVerdict> {
-    return this.#check(schema, valueText)
+  async checkValue(schema: JsonObject, valueText: string): Promise<SchemaVerdict> {
+    const isQuick = !this.#closed && this.#sound.has(schema) && isSurelyValid(schema, valueText)
+    return isQuick ? VALID : this.#check(schema, valueText)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -62,7 +66,9 @@ class ThreadedSchemaChecker implements SchemaChecker {
     const fault = await new Promise<string | undefined>((settle, fail) => {
       lane.add({ digest, schema: text, value, limitMs, settle, fail })
     })
-    return fault === undefined ? { valid: true } : invalid(fault)
+    if (fault !== undefined) return invalid(fault)
+    this.#sound.add(schema)
+    return VALID
   }
 
   /** Callers keep their schemas: each is printed and named once. */
@@ -83,4 +89,5 @@ class ThreadedSchemaChecker implements SchemaChecker {
   }
 }
 
+const VALID: SchemaVerdict = { valid: true }
 const invalid = (message: string): SchemaVerdict => ({ valid: false, message: clip(message, MAX_MESSAGE_LENGTH) })

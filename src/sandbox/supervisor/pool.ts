@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import type { Limits } from '../../contract/limits.ts'
 import { messageOf } from '../../kernel/errors.ts'
 import { Alarms } from './alarms.ts'
@@ -21,6 +22,11 @@ const LAST_RETRY_MS = 5000
  * of CPU and more, most calls take less than this, and one box with warm caches is quicker than two with cold ones.
  */
 const PATIENCE_MS = 10
+/**
+ * Where more boxes are busy than there are processors another one does not begin sooner, and what it costs is taken from
+ * all: the wait is longer in proportion, up to so many times as long.
+ */
+const MOST_PATIENCE = 5
 /** What an idle box may hold beside the memory of a tool. */
 const IDLE_BYTES = 192 * 1024 * 1024
 const MEMORY_CHECK_MS = 1000
@@ -108,10 +114,15 @@ export class BoxPool {
     const busy = this.#busyByKey.takeFirst(call.key)
     if (busy !== undefined) {
       claim(busy, call)
-      this.#patience.set(call, performance.now() + PATIENCE_MS)
+      this.#patience.set(call, performance.now() + this.#patienceMs())
       return
     }
     this.#placeElsewhere(call)
+  }
+
+  #patienceMs(): number {
+    const crowding = this.#counts.busy / availableParallelism()
+    return PATIENCE_MS * Math.min(Math.max(crowding, 1), MOST_PATIENCE)
   }
 
   /** The box that the call waits for is still busy. */

@@ -1,0 +1,181 @@
+import { type AnyNode, type FunctionDeclaration, type Pattern, parse, type Statement } from 'acorn'
+
+/** Debug output of jco's runtime: some fifty calls in a host call, each of which makes an object to say nothing. */
+const DEBUG = '_debugLog'
+/** What the script exports besides `instantiate`, and the names of what `instantiate` is given. */
+const RELEASE = 'release'
+const GIVEN = '$given'
+
+/**
+ * jco's script with its definitions made once. jco puts the whole of its runtime, classes and functions without a state
+ * of their own, into the body of `instantiate`: every instance then gets new ones, nothing that V8 learns of one holds
+ * for the next, and a call costs a third more (decision 0006).
+ *
+ * Here functions, classes and constants move out of that body, and of the generator in it that makes the core
+ * instances. Variables move out as well but are set where they stood, each time. So two instances of one script do not
+ * live at a time: a box makes one after the other, and `release()` lets go of the last one.
+ *
+ * @returns the script itself where it is not of the shape that is understood: it does the same, slower.
+ */
+export function hoistDefinitions(script: string): string {
+  const program = parse(script, { ecmaVersion: 'latest', sourceType: 'module' })
+  const entry = program.body
+    .map((node) => (node.type === 'ExportNamedDeclaration' ? node.declaration : node))
+    .find((node): node is FunctionDeclaration => node?.type === 'FunctionDeclaration' && node.id.name === 'instantiate')
+  if (entry === undefined || entry.async || entry.generator) return script
+  const hoisting = new Hoisting(script, debugCalls(program))
+  const parameters = entry.params.flatMap(boundNames)
+  for (const name of parameters) hoisting.variable(name)
+  const body = hoisting.body(entry.body.body)
+  if (!hoisting.isUnderstood) return script
+  const { definitions, variables } = hoisting
+  return [
+    `let ${variables.join(', ')};`,
+    ...definitions,
+    `export function ${RELEASE}() {\n${variables.map((name) => `${name} = undefined;`).join('\n')}\n}`,
+    `export function instantiate(...${GIVEN}) {\n[${parameters.join(', ')}] = ${GIVEN};\n${body}}\n`,
+  ].join('\n')
+}
+
+type Span = { readonly start: number; readonly end: number }
+
+/** Splits bodies into what is defined once and what is done each time. */
+class Hoisting {
+  readonly definitions: string[] = []
+  readonly #script: string
+  readonly #cuts: readonly Span[]
+  readonly #variables = new Set<string>()
+  readonly #names = new Set<string>([RELEASE, GIVEN, 'instantiate'])
+  #clashes = false
+
+  /** @param cuts what is left out, in the order of the script */
+  constructor(script: string, cuts: readonly Span[]) {
+    this.#script = script
+    this.#cuts = cuts
+  }
+
+  /** False where a name would have come to mean something else: another's in the same scope now, or the engine's own. */
+  get isUnderstood(): boolean {
+    return !this.#clashes
+  }
+
+  get variables(): readonly string[] {
+    return [...this.#variables]
+  }
+
+  variable(name: string): void {
+    this.#claim(name)
+    this.#variables.add(name)
+  }
+
+  /** What remains of a function's body. */
+  body(statements: readonly Statement[]): string {
+    return statements.map((statement) => `${this.#statement(statement)}\n`).join('')
+  }
+
+  #claim(name: string): void {
+    if (this.#names.has(name) || Object.hasOwn(globalThis, name)) this.#clashes = true
+    this.#names.add(name)
+  }
+
+  #statement(node: Statement): string {
+    if (node.type === 'FunctionDeclaration' || node.type === 'ClassDeclaration') {
+      this.#claim(node.id.name)
+      this.definitions.push(this.#text(node))
+      return ''
+    }
+    if (node.type !== 'VariableDeclaration') return this.#text(node)
+    return node.declarations
+      .map(({ id, init }) => {
+        if (node.kind === 'const' && id.type === 'Identifier' && isConstant(init)) {
+          this.#claim(id.name)
+          this.definitions.push(`const ${id.name} = ${this.#text(init)};`)
+          return ''
+        }
+        for (const name of boundNames(id)) this.variable(name)
+        // The semicolon before it ends whatever the script left to its line break.
+        return `;(${this.#text(id)} = ${init ? this.#value(init) : 'undefined'});`
+      })
+      .join('\n')
+  }
+
+  /** The generator that is called where it is written: its own body is split as well. */
+  #value(node: AnyNode): string {
+    if (node.type !== 'CallExpression' || node.arguments.length > 0) return this.#text(node)
+    const { callee } = node
+    if (callee.type !== 'FunctionExpression' || !callee.generator || callee.params.length > 0) return this.#text(node)
+    return `(function* () {\n${this.body(callee.body.body)}})()`
+  }
+
+  #text({ start, end }: Span): string {
+    let text = ''
+    let at = start
+    for (let index = this.#firstCut(start); ; index++) {
+      const cut = this.#cuts[index]
+      if (cut === undefined || cut.start >= end) return text + this.#script.slice(at, end)
+      text += `${this.#script.slice(at, cut.start)};`
+      at = cut.end
+    }
+  }
+
+  #firstCut(from: number): number {
+    let [low, high] = [0, this.#cuts.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#cuts[middle]?.start ?? from) < from) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+/** Has no state, so that all instances can share it. */
+function isConstant(node: AnyNode | null | undefined): node is AnyNode {
+  switch (node?.type) {
+    case 'Literal':
+    case 'ArrowFunctionExpression':
+    case 'FunctionExpression':
+      return true
+    default:
+      return false
+  }
+}
+
+function boundNames(pattern: Pattern): string[] {
+  switch (pattern.type) {
+    case 'Identifier':
+      return [pattern.name]
+    case 'ObjectPattern':
+      return pattern.properties.flatMap((part) => boundNames(part.type === 'Property' ? part.value : part))
+    case 'ArrayPattern':
+      return pattern.elements.flatMap((part) => (part === null ? [] : boundNames(part)))
+    case 'AssignmentPattern':
+      return boundNames(pattern.left)
+    case 'RestElement':
+      return boundNames(pattern.argument)
+    case 'MemberExpression':
+      return []
+    default:
+      return pattern satisfies never
+  }
+}
+
+/** Statements that only call DEBUG, in the order of the script. */
+function debugCalls(program: AnyNode): Span[] {
+  const found: Span[] = []
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    if (Array.isArray(value)) {
+      for (const part of value) visit(part)
+    } else if (isDebugCall(value as AnyNode)) found.push(value as AnyNode)
+    else for (const part of Object.values(value)) visit(part)
+  }
+  visit(program)
+  return found
+}
+
+function isDebugCall(node: AnyNode): boolean {
+  if (node.type !== 'ExpressionStatement' || node.expression.type !== 'CallExpression') return false
+  const { callee } = node.expression
+  return callee.type === 'Identifier' && callee.name === DEBUG
+}

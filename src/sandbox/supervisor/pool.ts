@@ -24,7 +24,7 @@ const LAST_RETRY_MS = 5000
 const PATIENCE_MS = 10
 /**
  * Where more boxes are busy than there are processors another one does not begin sooner, and what it costs is taken from
- * all: the wait is longer in proportion, up to so many times as long.
+ * all: even an idle one is left alone then, and the wait is longer in proportion, up to so many times as long.
  */
 const MOST_PATIENCE = 5
 /** What an idle box may hold beside the memory of a tool. */
@@ -99,30 +99,26 @@ export class BoxPool {
 
   /** Finds a box for a call whose artifact is loaded, now or later. */
   place(call: Call): void {
-    // The one that was used last: its memory is in the caches, and those that are not needed grow old.
-    const idle = this.#idleByKey.takeLast(call.key)
-    if (idle !== undefined) {
-      this.#idle.delete(idle)
-      idle.run(call)
-      return
-    }
+    const crowding = this.#counts.busy / availableParallelism()
+    if (crowding < 1 && this.#runIdle(call)) return
     const coming = this.#comingByKey.takeFirst(call.key)
     if (coming !== undefined) {
       claim(coming, call)
       return
     }
     const busy = this.#busyByKey.takeFirst(call.key)
-    if (busy !== undefined) {
-      claim(busy, call)
-      this.#patience.set(call, performance.now() + this.#patienceMs())
-      return
-    }
-    this.#placeElsewhere(call)
+    if (busy === undefined) return this.#placeElsewhere(call)
+    claim(busy, call)
+    this.#patience.set(call, performance.now() + PATIENCE_MS * Math.min(Math.max(crowding, 1), MOST_PATIENCE))
   }
 
-  #patienceMs(): number {
-    const crowding = this.#counts.busy / availableParallelism()
-    return PATIENCE_MS * Math.min(Math.max(crowding, 1), MOST_PATIENCE)
+  /** The box that was used last: its memory is in the caches, and those that are not needed grow old. */
+  #runIdle(call: Call): boolean {
+    const idle = this.#idleByKey.takeLast(call.key)
+    if (idle === undefined) return false
+    this.#idle.delete(idle)
+    idle.run(call)
+    return true
   }
 
   /** The box that the call waits for is still busy. */
@@ -135,6 +131,7 @@ export class BoxPool {
   }
 
   #placeElsewhere(call: Call): void {
+    if (this.#runIdle(call)) return
     const [warm] = this.#warm
     if (warm === undefined) this.#unplaced.add(call)
     else this.#assign(warm, call)

@@ -3,7 +3,8 @@ import { type Group, WORDS } from '../run.ts'
 
 const SESSIONS = 8
 const CLIENTS_EACH = 2
-const WARM_UP_MS = 3000
+/** Some 500 calls of each box, as many as `warm-call-rust` is given: until then V8 compiles more than it runs. */
+const WARM_UP_MS = 10_000
 const MEASURED_MS = 3000
 
 /** Direct calls of 16 clients in 8 sessions, each client with one call at a time. */

@@ -83,10 +83,17 @@ export class BenchServer implements AsyncDisposable {
 
   /** A session with one tool. @returns the path of its direct calls */
   async openSession(name: string, component: Uint8Array): Promise<string> {
-    const id = await this.admit(component)
-    const request = sessionRequest([{ name, id }], [{ text: 'nothing to say' }])
+    return (await this.openTools({ [name]: component }))[name] ?? ''
+  }
+
+  /** A session with several tools on one workspace. @returns the path of each one's direct calls */
+  async openTools<Name extends string>(components: Readonly<Record<Name, Uint8Array>>): Promise<Record<Name, string>> {
+    const names = Object.keys(components) as Name[]
+    const tools = await Promise.all(names.map(async (name) => ({ name, id: await this.admit(components[name]) })))
+    const request = sessionRequest(tools, [{ text: 'nothing to say' }])
     const { session_id: session } = await this.api.post<{ session_id: string }>('/v1/sessions', request)
-    return `/v1/sessions/${session}/tools/${name}/calls`
+    const paths = names.map((name) => [name, `/v1/sessions/${session}/tools/${name}/calls`])
+    return Object.fromEntries(paths) as Record<Name, string>
   }
 
   async status(): Promise<SandboxStatus> {

@@ -1,4 +1,4 @@
-export type Unit = 'ms' | 'us' | 'MiB' | 'calls/s'
+export type Unit = 'ms' | 'us' | 'MiB' | 'MiB/s' | 'calls/s'
 
 /** One figure as it is printed (`--json`: one of them a line). */
 export type Figure = {

@@ -16,7 +16,16 @@ export type FigureFacts = {
   readonly required?: readonly Requirement[]
 }
 
-export type GroupName = 'floors' | 'admission' | 'boxes' | 'calls' | 'guest' | 'throughput' | 'deadlines' | 'memory'
+export type GroupName =
+  | 'floors'
+  | 'admission'
+  | 'boxes'
+  | 'calls'
+  | 'guest'
+  | 'files'
+  | 'throughput'
+  | 'deadlines'
+  | 'memory'
 
 const DURABLE = 'durable-write-floor'
 const INSTANTIATE = 'core-instantiate-floor'
@@ -51,6 +60,9 @@ export const FIGURES: Readonly<Record<string, FigureFacts>> = {
     required: [{ what: 'above-floor', most: 0.6 }],
   },
   'file-op': { unit: 'us', group: 'guest' },
+  'file-read-rate': { unit: 'MiB/s', group: 'files', required: [{ what: 'p50', least: 300 }] },
+  'file-write-rate': { unit: 'MiB/s', group: 'files', required: [{ what: 'p50', least: 150 }] },
+  'inspect-1000': { unit: 'ms', group: 'files', required: [{ what: 'p50', most: 150 }] },
   'calls-per-second': { unit: 'calls/s', group: 'throughput', required: [{ what: 'p50', least: 800 }] },
   'deadline-overshoot': { unit: 'ms', group: 'deadlines', required: [{ what: 'p99', most: 50 }] },
   'health-during-deadlines': { unit: 'ms', group: 'deadlines', required: [{ what: 'p99', most: 20 }] },

@@ -10,6 +10,7 @@ import { admission } from './groups/admission.ts'
 import { boxes } from './groups/boxes.ts'
 import { calls } from './groups/calls.ts'
 import { deadlines } from './groups/deadlines.ts'
+import { files } from './groups/files.ts'
 import { floors } from './groups/floors.ts'
 import { guest } from './groups/guest.ts'
 import { memory } from './groups/memory.ts'
@@ -25,6 +26,7 @@ const GROUPS: Readonly<Record<GroupName, Group>> = {
   boxes,
   calls,
   guest,
+  files,
   throughput,
   deadlines,
   memory,
@@ -58,6 +60,7 @@ async function prepare(progress: Progress): Promise<Subjects> {
   return {
     wordcount: await rustTool('wordcount'),
     files: await rustTool('files'),
+    inspect: await rustTool('inspect'),
     slow: await rustTool('slow'),
     python: 'bytes' in python ? python.bytes : undefined,
   }

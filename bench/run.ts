@@ -4,6 +4,7 @@ import type { BenchServer } from './bench-server.ts'
 export type Subjects = {
   readonly wordcount: Buffer
   readonly files: Buffer
+  readonly inspect: Buffer
   readonly slow: Buffer
   readonly python: Buffer | undefined
 }

@@ -300,6 +300,34 @@ describe.each([
     broker.close()
   })
 
+  it("room for what a box keeps back is one writer's alone until it closes, and only where there is plenty", () => {
+    const MIB = 1024 * 1024
+    const limits = { workspaceBytes: 18 * MIB, workspaceEntries: 100, scratchBytes: 10_000 }
+    const ample = new Workspaces(base, limits, resolve)
+    const broker = new FileBroker(ample.openMounts([WORKSPACE], {}, 0), LIMITS)
+    try {
+      const { must, ask } = clientOf(broker)
+      const one = must('OPEN', { one: 'one', bits: CREATE | WRITE }).value
+      const two = must('OPEN', { one: 'two', bits: CREATE | WRITE }).value
+      expect(must('WRITE', { handle: one, two: 'x' }).size).toBe(MIB)
+      const most = 17 * MIB - 6 // with `a.txt` and the one byte
+      expect(ask('SET_SIZE', { handle: two, a: most + 1 }).code).toBe('insufficient-space')
+      must('SET_SIZE', { handle: two, a: most })
+      must('WRITE', { handle: one, b: 1, two: Buffer.alloc(MIB) })
+      expect(ask('WRITE', { handle: one, b: 1 + MIB, two: 'x' }).code).toBe('insufficient-space')
+      expect(must('WRITE', { handle: one, two: 'y' }).size).toBe(0)
+      must('SET_SIZE', { handle: two, a: 0 })
+      expect(must('WRITE', { handle: one, two: 'y' }).size).toBe(0) // 1 MiB is written: less than 16 would be left
+      must('SET_SIZE', { handle: one, a: 0 })
+      expect(must('APPEND', { handle: one, two: 'y' }).size).toBe(MIB)
+      must('CLOSE', { handle: one })
+      must('SET_SIZE', { handle: two, a: 18 * MIB - 6 })
+    } finally {
+      broker.close()
+      ample.close()
+    }
+  })
+
   it('all calls share the quota of a workspace', () => {
     const one = open()
     const two = open()

@@ -7,7 +7,7 @@ import { Component, type Tool } from './component.ts'
 import { describe, type Ending, endingOf } from './ending.ts'
 import { settleEngine } from './engine-defaults.ts'
 import { limitRequests, openGate, receive, send, shrinkInbox, takeOutputCounts } from './rpc.ts'
-import { beginInvocation, createImports, endInvocation } from './wasi/imports.ts'
+import { beginInvocation, createImports, endInvocation, settleInvocation } from './wasi/imports.ts'
 
 // Not configurable, so that it cannot be deleted; taken away before any guest code is there.
 const scope = globalThis as { gc?: (() => void) | undefined }
@@ -46,12 +46,24 @@ function run(tool: Tool, body: Buffer): Ending {
   openGate(true)
   try {
     const text = tool.run({ inputJson: input, configurationJson: configuration, deadlineAtMs: BigInt(deadline) })
+    settleInvocation()
     return { kind: END.VALUE, text: Buffer.from(String(text)) }
   } catch (error) {
-    return endingOf(error)
+    const ending = endingOf(error)
+    settleAnyway()
+    return ending
   } finally {
     openGate(false)
     endInvocation()
+  }
+}
+
+/** A tool that fails has written what it has written; that it failed says more than that a write did. */
+function settleAnyway(): void {
+  try {
+    settleInvocation()
+  } catch {
+    // Its end is known already.
   }
 }
 

@@ -50,7 +50,7 @@ export const FACTS = {
   KIND: 1, // u8, index in FILE_KINDS
   EXTRA: 2, // u16, in a reply 1 = at the end; in an entry the length of its name
   VALUE: 4, // u32, a handle, a count or a listing
-  SIZE: 8, // f64
+  SIZE: 8, // f64; in the reply to a write the bytes that may follow at the end of the file: room for them is reserved
   MTIME_SECONDS: 16, // f64
   MTIME_NANOS: 24, // u32
   ATIME_NANOS: 28, // u32

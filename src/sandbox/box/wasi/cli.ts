@@ -14,10 +14,12 @@ const leave = (success: boolean): never => {
 /** Never waits, and never fails: what does not fit any more is dropped. */
 function output(invocation: Invocation, fd: 1 | 2): OutputStream {
   const { channel, outputLeft } = invocation
-  return new OutputStream(invocation, (bytes) => {
-    const kept = bytes.subarray(0, outputLeft[fd])
-    outputLeft[fd] -= kept.length
-    if (kept.length > 0) channel.writeOutput(fd, kept)
+  return new OutputStream(invocation, {
+    write(bytes) {
+      const kept = bytes.subarray(0, outputLeft[fd])
+      outputLeft[fd] -= kept.length
+      if (kept.length > 0) channel.writeOutput(fd, kept)
+    },
   })
 }
 

@@ -2,7 +2,9 @@ import { FACTS, FILE_CODES, FILE_OP, MAX_PATH_BYTES, NO_HANDLE, REQUEST, STATUS_
 import { LIMITS } from '../../../contract/limits.ts'
 import { LimitReached } from './ending.ts'
 import { failFile } from './failure.ts'
+import type { FileSink } from './file-sink.ts'
 import { KnownFacts } from './known.ts'
+import { WriteBehind } from './write-behind.ts'
 
 export type RequestFields = {
   readonly other?: number
@@ -44,6 +46,7 @@ export class FileRequests {
   moves = 0
   readonly #send: Send
   readonly #request = Buffer.alloc(REQUEST.HEAD + 2 * MAX_PATH_BYTES)
+  readonly #behind = new WriteBehind()
   #closing = NO_HANDLE
 
   constructor(send: Send) {
@@ -55,6 +58,7 @@ export class FileRequests {
    * @throws Failure with the file error, LimitReached
    */
   ask(op: number, handle: number, fields: RequestFields = NO_FIELDS): Buffer {
+    this.#behind.flush()
     if (CHANGES.has(op)) this.changed()
     if (MOVES.has(op)) this.moves++
     const end = this.#write(op, handle, fields)
@@ -74,8 +78,31 @@ export class FileRequests {
     this.known.forget()
   }
 
+  /** Takes bytes of a sink that are sent later. @returns false where they are not taken */
+  keep(sink: FileSink, bytes: Uint8Array): boolean {
+    if (!this.#behind.keep(sink, bytes)) return false
+    this.changed()
+    return true
+  }
+
+  /** Sends what sinks have kept back; what goes wrong with it is told to the sink. */
+  flush(): void {
+    this.#behind.flush()
+  }
+
+  /** The guest has learnt that bytes of this sink are lost. */
+  told(sink: FileSink): void {
+    this.#behind.told(sink)
+  }
+
+  /** Like {@link flush}, where nobody would be told. @throws LostWrite */
+  settle(): void {
+    this.#behind.settle()
+  }
+
   /** Closes a handle with the next request, whatever that is; the end of the invocation closes it as well. */
   closeLater(handle: number): void {
+    this.#behind.flush()
     if (this.#closing === NO_HANDLE) this.#closing = handle
     else this.ask(FILE_OP.CLOSE, handle)
   }

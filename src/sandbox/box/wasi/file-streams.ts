@@ -1,23 +1,28 @@
 import { FACTS, FILE_OP } from '../../wire/files.ts'
-import { failFile } from './failure.ts'
 import type { FileRequests } from './file-requests.ts'
-import { CHUNK_BYTES, closed, type Sink, type Source } from './streams.ts'
+import { closed, type Source } from './streams.ts'
 
 const NOTHING = Buffer.alloc(0)
+/** What is read at once: little at first, since most files are small, then as much as the channel takes well. */
+const FIRST_BYTES = 64 * 1024
+const AHEAD_BYTES = 256 * 1024
 const atEnd = (reply: Buffer): boolean => reply.readUInt16LE(FACTS.EXTRA) === 1
 
 /**
- * Reads a file from `offset` on, 64 KiB at a time whatever the guest asks for. What was read ahead is dropped when this
+ * Reads a file from `offset` on, in large pieces whatever the guest asks for. What was read ahead is dropped when this
  * call changed any file since, so that a guest finds what it wrote itself.
  */
 export function fileSource(files: FileRequests, handle: number, offset: number): Source {
   let at = offset
   let ahead: Buffer = NOTHING
+  let store: Buffer = NOTHING
   let ended = false
   let changes = files.changes
+  let piece = FIRST_BYTES
 
   function refill(): Buffer {
-    const reply = files.ask(FILE_OP.READ, handle, { a: CHUNK_BYTES, b: at })
+    const reply = files.ask(FILE_OP.READ, handle, { a: piece, b: at })
+    piece = AHEAD_BYTES
     ended = atEnd(reply)
     changes = files.changes
     return reply.subarray(FACTS.HEAD)
@@ -36,7 +41,10 @@ export function fileSource(files: FileRequests, handle: number, offset: number):
         at += bytes.length
         return bytes
       }
-      ahead = Buffer.from(bytes)
+      // As memory of its own: making it anew for each piece costs more than the copy.
+      if (store.length < bytes.length) store = Buffer.allocUnsafeSlow(bytes.length)
+      store.set(bytes)
+      ahead = store.subarray(0, bytes.length)
     }
     const bytes = ahead.subarray(0, length)
     ahead = ahead.subarray(bytes.length)
@@ -44,33 +52,3 @@ export function fileSource(files: FileRequests, handle: number, offset: number):
     return bytes
   }
 }
-
-/** Makes a sink of an operation that says how much it wrote. */
-const sinkOf =
-  (put: (bytes: Uint8Array) => Buffer, moveOn: (count: number) => void): Sink =>
-  (contents) => {
-    for (let done = 0; done < contents.length;) {
-      const count = put(contents.subarray(done)).readUInt32LE(FACTS.VALUE)
-      if (count === 0) failFile('io')
-      done += count
-      moveOn(count)
-    }
-  }
-
-/** Writes a file from `offset` on. */
-export function fileSink(files: FileRequests, handle: number, offset: number): Sink {
-  let at = offset
-  return sinkOf(
-    (data) => files.ask(FILE_OP.WRITE, handle, { b: at, data }),
-    (count) => {
-      at += count
-    },
-  )
-}
-
-/** Writes at the end of a file, wherever that is at each write. */
-export const appendSink = (files: FileRequests, handle: number): Sink =>
-  sinkOf(
-    (data) => files.ask(FILE_OP.APPEND, handle, { data }),
-    () => {},
-  )

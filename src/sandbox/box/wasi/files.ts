@@ -2,7 +2,8 @@ import type * as Wasi from '@bytecodealliance/preview2-shim/interfaces/wasi-file
 import { FACTS, FILE_KINDS, FILE_OP, KIND, MAX_DATA_BYTES, OPEN_BIT } from '../../wire/files.ts'
 import { listDirectory } from './directory-stream.ts'
 import { failFile } from './failure.ts'
-import { appendSink, fileSink, fileSource } from './file-streams.ts'
+import { FileSink } from './file-sink.ts'
+import { fileSource } from './file-streams.ts'
 import { type Invocation, Resource } from './invocation.ts'
 import { Facts, type Use } from './known.ts'
 import { Location } from './location.ts'
@@ -123,13 +124,13 @@ export class Descriptor extends Resource implements Wasi.Descriptor {
   writeViaStream(offset: bigint): OutputStream {
     this.#mayWrite()
     const { invocation } = this
-    return new OutputStream(invocation, fileSink(invocation.files, this.#opened.handle, toNumber(offset)))
+    return new OutputStream(invocation, new FileSink(invocation.files, this.#opened.handle, toNumber(offset)))
   }
 
   appendViaStream(): OutputStream {
     this.#mayWrite()
     const { invocation } = this
-    return new OutputStream(invocation, appendSink(invocation.files, this.#opened.handle))
+    return new OutputStream(invocation, new FileSink(invocation.files, this.#opened.handle, undefined))
   }
 
   #mayWrite(): void {

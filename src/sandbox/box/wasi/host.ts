@@ -4,8 +4,12 @@ const isRefusal = (error: unknown): boolean => error instanceof Error && Object.
 
 /** `brain:tool/host` (contract 6.3): the texts go to the server as they are, numbers come back as sequences. */
 export function createHost(current: CurrentInvocation) {
-  const call = (...request: Parameters<ReturnType<CurrentInvocation['get']>['channel']['hostCall']>): string =>
-    current.get().channel.hostCall(...request)
+  const call = (...request: Parameters<ReturnType<CurrentInvocation['get']>['channel']['hostCall']>): string => {
+    const { channel, files } = current.get()
+    // What is told may be about files.
+    files.settle()
+    return channel.hostCall(...request)
+  }
   return {
     environments: (request: string) => call('environments', [request]),
     model: (request: string) => call('model', [request]),

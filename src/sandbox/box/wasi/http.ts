@@ -26,7 +26,7 @@ class OutgoingBody extends Resource implements Wasi.OutgoingBody {
   write(): OutputStream {
     if (this.#written) fail()
     this.#written = true
-    return new OutputStream(this.invocation, () => {})
+    return new OutputStream(this.invocation, { write() {} })
   }
 
   static finish(body: OutgoingBody, trailers: Fields | undefined): void {

@@ -87,6 +87,11 @@ export class GuestWorld {
     this.#current.begin(new Invocation(context, this.#channel, this.#limits))
   }
 
+  /** What the guest wrote is stored. @throws LostWrite where it cannot be, and nobody was told */
+  settle(): void {
+    this.#current.get().files.settle()
+  }
+
   end(): void {
     this.#current.end()
   }
@@ -102,6 +107,11 @@ export function createImports(limits: WasiLimits, channel: BoxChannel = rpc): ob
 
 export function beginInvocation(context: InvocationContext): void {
   world?.begin(context)
+}
+
+/** @throws LostWrite */
+export function settleInvocation(): void {
+  world?.settle()
 }
 
 /** Everything that the invocation opened is gone. */

@@ -31,7 +31,9 @@ export class Pollable extends Resource implements Wasi.Pollable {
   }
 
   block(): void {
-    if (this.due !== undefined) waitUntil(this.due)
+    if (this.due === undefined) return
+    this.invocation.files.flush()
+    waitUntil(this.due)
   }
 }
 
@@ -46,6 +48,7 @@ export function poll(pollables: readonly Pollable[]): Uint32Array {
     if (ready.length > 0) return Uint32Array.from(ready)
     let soonest: bigint | undefined
     for (const { due } of pollables) if (due !== undefined && (soonest === undefined || due < soonest)) soonest = due
+    pollables[0]?.invocation.files.flush()
     if (soonest !== undefined) waitUntil(soonest)
   }
 }

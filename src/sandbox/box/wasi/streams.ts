@@ -65,8 +65,12 @@ export class InputStream extends Resource implements Wasi.InputStream {
   }
 }
 
-/** Where bytes go, all of them, at once. */
-export type Sink = (bytes: Uint8Array) => void
+/** Where bytes go, all of them. */
+export type Sink = {
+  write(bytes: Uint8Array): void
+  /** Lets nothing lie; without it nothing ever does. */
+  flush?(): void
+}
 
 /** @throws Error, a trap: the guest did not keep to what `check-write` permits (F11) */
 function permit(count: number | bigint): void {
@@ -74,8 +78,9 @@ function permit(count: number | bigint): void {
 }
 
 /**
- * `wasi:io/streams` of a sink that is always ready and keeps nothing back: a write is done when it returns, and flushing
- * has nothing to do. A permit is for 64 KiB whether it was asked for or not; the blocking forms take as much.
+ * `wasi:io/streams` of a sink that is always ready. A permit is for 64 KiB whether it was asked for or not; the blocking
+ * forms take as much. Their flush is that of a libc after each 4 KiB: it waits for no more than a write does, and only
+ * one that was asked for by itself lets nothing lie.
  */
 export class OutputStream extends Resource implements Wasi.OutputStream {
   readonly #sink: Sink
@@ -93,9 +98,12 @@ export class OutputStream extends Resource implements Wasi.OutputStream {
   write(contents: Uint8Array): void {
     permit(contents.length)
     if (this.#broken) closed()
-    if (contents.length === 0) return
+    if (contents.length > 0) this.#step(() => this.#sink.write(contents))
+  }
+
+  #step(step: () => void): void {
     try {
-      streaming(this.invocation, () => this.#sink(contents))
+      streaming(this.invocation, step)
     } catch (error) {
       this.#broken = true
       throw error
@@ -108,6 +116,7 @@ export class OutputStream extends Resource implements Wasi.OutputStream {
 
   flush(): void {
     if (this.#broken) closed()
+    this.#step(() => this.#sink.flush?.())
   }
 
   blockingFlush(): void {

@@ -42,7 +42,7 @@ type Request = {
   readonly two: Buffer
 }
 
-type Reply = { value: number; extra: number; facts: Facts | undefined; data: Buffer }
+type Reply = { value: number; extra: number; credit: number; facts: Facts | undefined; data: Buffer }
 
 function readRequest(bytes: Buffer): Request {
   if (bytes.length < REQUEST.HEAD) refuse('invalid')
@@ -102,7 +102,7 @@ export class FileBroker {
 
   /** The reply to one request: its head, and data where there is some. */
   answer(request: Buffer): Buffer[] {
-    const reply: Reply = { value: 0, extra: 0, facts: undefined, data: NOTHING }
+    const reply: Reply = { value: 0, extra: 0, credit: 0, facts: undefined, data: NOTHING }
     const head = Buffer.alloc(FACTS.HEAD)
     this.#ops++
     if (this.exhausted) {
@@ -120,6 +120,7 @@ export class FileBroker {
       return [head]
     }
     if (reply.facts !== undefined) writeFacts(head, 0, reply.facts)
+    else head.writeDoubleLE(reply.credit, FACTS.SIZE)
     head.writeUInt16LE(reply.extra, FACTS.EXTRA)
     head.writeUInt32LE(reply.value, FACTS.VALUE)
     return reply.data.length > 0 ? [head, reply.data] : [head]
@@ -203,9 +204,11 @@ export class FileBroker {
       }
       case FILE_OP.WRITE:
         reply.value = file.write(growthTo(b, two.length), two)
+        reply.credit = file.credit()
         return
       case FILE_OP.APPEND:
         reply.value = file.append(two)
+        reply.credit = file.credit()
         return
       default:
         file.setSize(growthTo(a, 0))

@@ -18,10 +18,12 @@ export interface Listing {
 export interface OpenFile {
   readonly type: 'file'
   stat(): Facts
-  /** Fewer bytes than `length` only at the end of the file. */
+  /** Fewer bytes than `length`, at most MAX_DATA_BYTES, only at the end of the file. Valid until the next read of any file. */
   read(offset: number, length: number): Buffer
   write(offset: number, data: Buffer): number
   append(data: Buffer): number
+  /** How many bytes a box may keep back that are to follow at the end: they will not fail for want of quota. */
+  credit(): number
   setSize(size: number): void
   setTimes(times: Buffer): void
   sync(): void

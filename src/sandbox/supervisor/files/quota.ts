@@ -1,5 +1,8 @@
 import { refuse } from './refusal.ts'
 
+/** As long as so much is free, room may be kept for one writer without another missing it. */
+const AMPLE_BYTES = 16 * 1024 * 1024
+
 export type QuotaLimits = { readonly bytes: number; readonly entries: number }
 
 /**
@@ -10,6 +13,7 @@ export class Quota {
   readonly limits: QuotaLimits
   #bytes = 0
   #entries = 0
+  #reserved = 0
 
   constructor(limits: QuotaLimits) {
     this.limits = limits
@@ -25,7 +29,7 @@ export class Quota {
 
   /** @throws Refusal `insufficient-space` */
   addBytes(count: number): void {
-    if (count > 0 && this.#bytes + count > this.limits.bytes) refuse('insufficient-space')
+    if (count > 0 && this.#bytes + this.#reserved + count > this.limits.bytes) refuse('insufficient-space')
     this.#bytes += count
   }
 
@@ -33,6 +37,18 @@ export class Quota {
   addEntry(): void {
     if (this.#entries + 1 > this.limits.entries) refuse('insufficient-space')
     this.#entries++
+  }
+
+  /** Keeps room for writes that are still to come. @returns false where that room may soon be another's only room */
+  reserve(count: number): boolean {
+    if (this.#bytes + this.#reserved + count > this.limits.bytes - AMPLE_BYTES) return false
+    this.#reserved += count
+    return true
+  }
+
+  /** Gives back what {@link reserve} kept, used or not. */
+  unreserve(count: number): void {
+    this.#reserved -= count
   }
 
   /** Takes over what is there already, even when it is over the limit. */

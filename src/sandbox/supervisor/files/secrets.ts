@@ -51,6 +51,10 @@ class SecretFile implements OpenFile {
     return refuse('bad-descriptor')
   }
 
+  credit(): number {
+    return 0
+  }
+
   setSize(): void {
     refuse('invalid')
   }

@@ -1,11 +1,18 @@
 import { closeSync, ftruncateSync, readSync, writeSync } from 'node:fs'
+import { MAX_DATA_BYTES } from '../../wire/files.ts'
 import type { OpenFile } from './handle.ts'
 import { refuse } from './refusal.ts'
 import { type Facts, setTimes, statOf } from './system.ts'
 import type { Tree } from './tree.ts'
 
+/** For all reads: each is answered before the next begins. */
+const shared = Buffer.allocUnsafeSlow(MAX_DATA_BYTES)
+
 /** What one descriptor may do. `change`: the grant behind it lets files change at all. */
 export type FileRights = { readonly read: boolean; readonly write: boolean; readonly change: boolean }
+
+/** Room that is kept for what one descriptor writes next. */
+const CREDIT_BYTES = 1024 * 1024
 
 /** A regular file of a tree, held by a descriptor that was checked to be one. */
 export class TreeFile implements OpenFile {
@@ -13,6 +20,8 @@ export class TreeFile implements OpenFile {
   readonly #fd: number
   readonly #tree: Tree
   readonly #rights: FileRights
+  /** Of the quota, for this descriptor alone. */
+  #reserved = 0
 
   /** Takes over `fd`, whose facts the caller has just read. */
   constructor(fd: number, facts: Facts, tree: Tree, rights: FileRights) {
@@ -28,8 +37,7 @@ export class TreeFile implements OpenFile {
 
   read(offset: number, length: number): Buffer {
     if (!this.#rights.read) refuse('bad-descriptor')
-    const data = Buffer.allocUnsafe(length)
-    return data.subarray(0, readSync(this.#fd, data, 0, length, offset))
+    return shared.subarray(0, readSync(this.#fd, shared, 0, length, offset))
   }
 
   write(offset: number, data: Buffer): number {
@@ -47,15 +55,27 @@ export class TreeFile implements OpenFile {
   #put(size: number, offset: number, data: Buffer): number {
     if (data.length === 0) return 0
     const growthBy = (count: number) => (count === 0 ? 0 : Math.max(0, offset + count - size))
-    const reserved = growthBy(data.length)
-    this.#tree.quota.addBytes(reserved)
+    const growth = growthBy(data.length)
+    this.#unreserve(Math.min(growth, this.#reserved))
+    this.#tree.quota.addBytes(growth)
     let written = 0
     try {
       written = writeSync(this.#fd, data, 0, data.length, offset)
     } finally {
-      this.#tree.quota.release(reserved - growthBy(written))
+      this.#tree.quota.release(growth - growthBy(written))
     }
     return written
+  }
+
+  credit(): number {
+    const missing = CREDIT_BYTES - this.#reserved
+    if (missing > 0 && this.#tree.quota.reserve(missing)) this.#reserved = CREDIT_BYTES
+    return this.#reserved
+  }
+
+  #unreserve(count: number): void {
+    this.#reserved -= count
+    this.#tree.quota.unreserve(count)
   }
 
   setSize(size: number): void {
@@ -83,6 +103,7 @@ export class TreeFile implements OpenFile {
   sync(): void {}
 
   close(): void {
+    this.#unreserve(this.#reserved)
     try {
       this.#tree.closing(this.stat())
     } finally {

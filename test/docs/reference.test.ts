@@ -125,6 +125,12 @@ describe('docs/api.md', () => {
 })
 
 describe('every page', () => {
+  it('shows every promise of SECURITY.md by a test', () => {
+    const promises = readPage('SECURITY.md').match(/^\|.*\| a vulnerability \|.*$/gm) ?? []
+    expect(promises.filter((row) => !row.includes('`test/'))).toEqual([])
+    expect(promises.length).toBeGreaterThan(10)
+  })
+
   it('links only to what is there', () => {
     const broken = PAGES.flatMap((page) =>
       [...readPage(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target = '']) => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { coreModule } from './core-module.ts'
 import { type Lab, openLab, scripted } from './lab.ts'
+import { soakOr } from '../support/soak.ts'
 
 const MIB = 1024 * 1024
 const CORE = `const core = instantiateCore(getCoreModule('core'), {}).exports;`
@@ -164,12 +165,13 @@ describe('making an instance', () => {
 })
 
 describe('memory of dead instances', () => {
-  it('200 calls of a tool that uses 100 MiB succeed in one box', async () => {
+  const CALLS = soakOr(200, 60)
+  it(`${CALLS} calls of a tool that uses 100 MiB succeed in one box`, async () => {
     await using roomy = await openLab({ linearMemoryBytes: 128 * MIB })
     const use = `if (core.grow(1599) === -1) throw new Error('no memory'); new Uint8Array(core.memory.buffer).fill(1); return String(process.pid)`
     const id = roomy.plant(scripted(use, CORE), { core: coreModule() })
     const ends = new Set<string>()
-    for (let i = 0; i < 200; i++) ends.add(JSON.stringify((await roomy.call(id)).end))
+    for (let i = 0; i < CALLS; i++) ends.add(JSON.stringify((await roomy.call(id)).end))
     expect([...ends]).toEqual([expect.stringMatching(/^{"type":"returned"/)])
   })
 

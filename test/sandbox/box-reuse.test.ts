@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Ended, type Lab, openLab, scripted } from './lab.ts'
 
@@ -66,5 +67,47 @@ describe('a box of one key', () => {
     const pids = new Set<string>()
     for (let call = 0; call < 6; call++) pids.add(pidOf(await lab.call(id)))
     expect(pids.size).toBe(1)
+  })
+
+  it('is shared, for a while, where more boxes are busy than there are processors', async () => {
+    const script = `imports['brain:tool/host'].emit('x', '1'); return String(process.pid)`
+    const id = lab.plant(scripted(`${script} // crowded`))
+    /** Calls that have begun, each with a function that lets it end. */
+    const begin = async (component: typeof id, key: string) => {
+      const begun = Promise.withResolvers<void>()
+      const held = Promise.withResolvers<string>()
+      const services = (): Promise<string> => {
+        begun.resolve()
+        return held.promise
+      }
+      const ended = lab.call(component, { key, services })
+      await Promise.race([begun.promise, ended])
+      return { ended, end: () => held.resolve('1') }
+    }
+    const call = (services: () => Promise<string>) => lab.call(id, { key: 'shared', services }).then(pidOf)
+    const ready = () => Promise.resolve('1')
+
+    // Two calls at once have a box each; both boxes are idle afterwards.
+    const both = [await begin(id, 'shared'), await begin(id, 'shared')]
+    for (const { end } of both) end()
+    const boxes = new Set((await Promise.all(both.map(({ ended }) => ended))).map(pidOf))
+    expect(boxes.size).toBe(2)
+
+    const crowd = await Promise.all(
+      Array.from({ length: availableParallelism() }, (_, n) =>
+        begin(lab.plant(scripted(`${script} // ${n}`)), `crowd ${n}`),
+      ),
+    )
+    const first = await begin(id, 'shared')
+    const second = call(ready)
+    first.end()
+    expect(await second).toBe(pidOf(await first.ended))
+
+    const long = await begin(id, 'shared')
+    const other = await call(ready)
+    long.end()
+    expect(new Set([other, pidOf(await long.ended)])).toEqual(boxes)
+    for (const { end } of crowd) end()
+    await Promise.all(crowd.map(({ ended }) => ended))
   })
 })

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openAttacked } from '../../src/sandbox/audit/attacked.ts'
 import { ATTEMPTS } from '../../src/sandbox/audit/attempts.ts'
-import { hostileSource } from '../../src/sandbox/audit/hostile-program.ts'
 import { auditedAttempts, runAttempts } from '../../src/sandbox/audit/run-attempts.ts'
+import { type ControlAnswers, runControl } from '../../src/sandbox/audit/run-control.ts'
 import type { SandboxLevel } from '../../src/sandbox/sandbox.ts'
 import { LEVELS, offeredLevel } from './levels.ts'
 
@@ -15,24 +15,6 @@ type Outcome = Readonly<Record<string, string>>
 /** Never run without a box: they would end the test, or harm its machine. */
 const isHarmful = (name: string): boolean =>
   ['process', 'machine'].includes(ATTEMPTS.find((attempt) => attempt.name === name)?.reach ?? '')
-
-/** In a plain Node, without a box. */
-async function control(): Promise<Outcome> {
-  await using attacked = await openAttacked()
-  const { dir, port } = attacked
-  const harmless = ATTEMPTS.filter(({ name }) => !isHarmful(name))
-  const script = join(dir, 'control.mjs')
-  writeFileSync(
-    script,
-    `${hostileSource({ dir, port, pid: process.pid }, harmless)}\nprocess.stdout.write(await attempt(), () => process.exit())\n`,
-  )
-  const child = spawn(process.execPath, ['--no-warnings', '--expose-gc', script], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let text = ''
-  for await (const piece of child.stdout) text += String(piece)
-  return JSON.parse(text) as Outcome
-}
 
 /** As a component, behind the runtime of boxes, where the server is this user. */
 async function asComponent(level: SandboxLevel, uid: number | undefined): Promise<Outcome> {
@@ -63,12 +45,12 @@ const users: readonly (readonly [string, number | undefined])[] =
       ]
     : [['an ordinary user', undefined]]
 
-let free: Outcome
+let free: ControlAnswers
 /** Only an attempt that succeeds without a box proves something when it fails in one. */
 let real: readonly string[]
 beforeAll(async () => {
-  free = await control()
-  real = Object.keys(free).filter((name) => free[name] === 'THROUGH')
+  free = await runControl(ATTEMPTS.filter(({ name }) => !isHarmful(name)))
+  real = [...free].flatMap(([name, answer]) => (answer === 'THROUGH' ? name : []))
 })
 
 it('what is tried succeeds without a box', () => {
@@ -76,8 +58,8 @@ it('what is tried succeeds without a box', () => {
   expect([...new Set(ATTEMPTS.filter(({ name }) => real.includes(name)).map(({ category }) => category))]).toEqual([
     ...new Set(ATTEMPTS.map(({ category }) => category)),
   ])
-  for (const name of Object.keys(free).filter((attempt) => !real.includes(attempt)))
-    process.stderr.write(`proves nothing on this machine: ${name} (${free[name]})\n`)
+  for (const [name, answer] of free)
+    if (!real.includes(name)) process.stderr.write(`proves nothing on this machine: ${name} (${answer})\n`)
 })
 
 describe.each(LEVELS)('hostile JavaScript in a box of level %s', (name) => {

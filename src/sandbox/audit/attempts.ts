@@ -157,7 +157,8 @@ return new Pipe(constants.SERVER).bind(made('.sock')) === 0
     reach: 'machine',
     source: "() => process.kill(0, 'SIGTERM')",
   },
-  { name: 'kill everything', category: 'kill and ptrace', reach: 'machine', source: '() => process.kill(-1, 0)' },
+  { name: 'signal the process group (0)', category: 'kill and ptrace', source: '() => process.kill(0, 0)' },
+  { name: 'signal everything (0)', category: 'kill and ptrace', source: '() => process.kill(-1, 0)' },
   { name: 'become root', category: 'identity', source: '() => (process.setuid(0), process.getuid() === 0)' },
   {
     name: 'set a priority',

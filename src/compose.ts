@@ -61,7 +61,7 @@ async function openAdapters(config: Config, logger: Logger, stack: AsyncDisposab
   const { limits, dataDirectory } = config
   const journal = stack.use(await openSqliteJournal({ directory: dataDirectory, limits }))
   const schemas = stack.use(openSchemaChecker())
-  const level = probeLevel(config.isUnsafeAllowed)
+  const level = await probeLevel({ unsafe: config.isUnsafeAllowed, searchPath: config.searchPath })
   const components = stack.use(await openComponentStore(config, level, schemas))
   const sandbox = stack.use(
     await openProcessSandbox({

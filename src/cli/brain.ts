@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { loadConfig } from '../config/config.ts'
+import { printAudit } from './audit.ts'
+import { doctor, type DoctorOptions } from './doctor.ts'
 import { explainFailure, serve, type Environment } from './serve.ts'
 
 // As far above this file in a checkout as in the published package.
@@ -32,9 +34,26 @@ program
     return undefined
   })
 
+program
+  .command('doctor')
+  .description('say which sandbox level this machine offers, what is missing, and how to get it')
+  .option('--data-dir <directory>', 'the data directory to look at (BRAIN_DATA_DIR)')
+  .option('--json', 'for programs')
+  .action(async (options: DoctorOptions) => {
+    process.exitCode = await doctor(process.env, options)
+  })
+
+program
+  .command('audit')
+  .description('attack real boxes of every level that this machine offers, and say what was denied')
+  .option('--json', 'for programs')
+  .action(async (options: { json?: boolean }) => {
+    process.exitCode = await printAudit(process.env, options)
+  })
+
 try {
   await program.parseAsync()
-  process.exit(0)
+  process.exit()
 } catch (error) {
   process.stderr.write(`${explainFailure(error)}\n`)
   process.exit(1)

@@ -35,8 +35,9 @@ function startLine({ app, level }: Brain, config: Config): string {
   const host = config.listen.host.includes(':') ? `[${config.listen.host}]` : config.listen.host
   const unsafe = level.unsafe ? ' UNSAFE: components run with the flags of Node alone (BRAIN_ENV_UNSAFE=1)' : ''
   const remarks = level.remarks.length === 0 ? '' : ` (${level.remarks.join('; ')})`
+  const bubblewrap = level.bubblewrap === undefined ? '' : ` ${level.bubblewrap.version}`
   const abi = level.landlockAbi > 0 ? ` (landlock ABI ${level.landlockAbi})` : ''
-  return `brain listens on http://${host}:${port}, data in ${config.dataDirectory}, sandbox level ${level.name}${abi}${remarks}${unsafe}\n`
+  return `brain listens on http://${host}:${port}, data in ${config.dataDirectory}, sandbox level ${level.name}${bubblewrap}${abi}${remarks}${unsafe}\n`
 }
 
 function stopSignal(): Promise<void> {

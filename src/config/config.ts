@@ -20,6 +20,8 @@ export type Config = {
   /** Whether a box serves a tool's calls one after another, or one call only (design 2). */
   readonly isolation: 'tool' | 'invocation'
   readonly logLevel: string
+  /** PATH: where programs are looked for. */
+  readonly searchPath: string | undefined
   readonly limits: Limits
 }
 
@@ -155,6 +157,7 @@ function toConfig(
     isUnsafeAllowed: data.BRAIN_ENV_UNSAFE === '1',
     isolation: data.BRAIN_ENV_ISOLATION,
     logLevel: data.BRAIN_LOG_LEVEL,
+    searchPath: env['PATH'],
     limits,
   }
 }

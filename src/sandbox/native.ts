@@ -20,6 +20,7 @@ const NUMBERS = {
   mkdirat: [258, 34],
   openat: [257, 56],
   openat2: [437, 437],
+  ppoll: [271, 73],
   prctl: [157, 167],
   prlimit64: [302, 261],
   readlinkat: [267, 78],

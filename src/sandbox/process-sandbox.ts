@@ -43,7 +43,7 @@ export type ProcessSandboxOptions = {
  * @throws BrainError `sandbox_unavailable` when the supervisor does not come up, `internal` when its script is not there
  */
 export async function openProcessSandbox(options: ProcessSandboxOptions): Promise<Sandbox> {
-  const level = options.level ?? probeLevel()
+  const level = options.level ?? (await probeLevel())
   const refuses = level.name === 'none' && !level.unsafe
   const { dataDirectory, isolation = 'tool', logger = silentLogger } = options
   const limits = refuses ? { ...options.limits, warmBoxes: 0 } : options.limits

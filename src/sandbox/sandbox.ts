@@ -3,7 +3,9 @@ import type { ToolMetadata } from '../contract/session-request.ts'
 
 /** The security level that this machine offers (design 5), and whether components may run on it. */
 export type SandboxLevel = {
-  readonly name: 'landlock' | 'none'
+  readonly name: 'bubblewrap' | 'landlock' | 'none'
+  /** At level `bubblewrap`: the program that makes the namespaces. */
+  readonly bubblewrap?: { readonly path: string; readonly version: string }
   /** Landlock ABI that the kernel reports; 0 where there is none. */
   readonly landlockAbi: number
   /** Why the level is not better, or what of it is reduced, in words for an operator. */

@@ -92,8 +92,9 @@ describe('rooms', () => {
   })
 
   it('keep reading process.env to main, cli and tests', () => {
-    // A box takes the environment away from its guests, which is not reading it.
-    const readers = files.filter((file) => /process\.env(?! = )/.test(readFileSync(file, 'utf8')))
+    // A box takes the environment away from its guests, which is not reading it; and hostile text tries to.
+    const ours = files.filter((file) => file !== 'src/sandbox/audit/attempts.ts')
+    const readers = ours.filter((file) => /process\.env(?! = )/.test(readFileSync(file, 'utf8')))
     expect(readers.filter((file) => file !== 'src/main.ts' && !file.startsWith('src/cli/'))).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { clipped, printable } from '../../src/cli/demo/printable.ts'
+import { clipped, printable } from '../../src/cli/printable.ts'
 import { Timeline } from '../../src/cli/demo/timeline.ts'
 import { descendantsOf, livingOf, type Process } from '../support/processes.ts'
 

@@ -170,6 +170,13 @@ describe('published packages', () => {
       expect(refused.err).toContain('BRAIN_MAX_BOXES')
     })
 
+    it('`brain doctor` and `brain audit` look at the machine with what is in the package', async () => {
+      const seen = await outcomeOf(brain(), ['doctor', '--json'], { cwd: server() })
+      expect(seen).toMatchObject({ code: 0, err: '' })
+      const attacked = await outcomeOf(brain(), ['audit'], { cwd: server() })
+      expect(attacked).toMatchObject({ code: 0, out: expect.stringContaining('nothing got through'), err: '' })
+    })
+
     it('`brain` says which Node it needs when started by an older one', async () => {
       const bin = join(server(), 'node_modules/@aexhq/brain-server/bin/brain.js')
       const script = `Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } }); await import(${JSON.stringify(bin)})`

@@ -15,7 +15,7 @@ import { probeLevel } from '../../src/sandbox/level.ts'
 import type { SandboxLevel } from '../../src/sandbox/sandbox.ts'
 import { ajvSchemas } from './admission-schemas.ts'
 
-export const level = probeLevel()
+export const level = await probeLevel()
 if (level.name === 'none')
   throw new Error(`admission cannot be tested on this machine, it offers no sandbox: ${level.remarks.join('; ')}`)
 

@@ -17,7 +17,7 @@ const FINISHES = scripted(`
   imports['brain:tool/host'].finish('{}')
   const until = performance.now() + Number(invocation.inputJson)
   while (performance.now() < until);
-  return String(process.pid)`)
+  return String(performance.timeOrigin)`)
 
 describe('a box of one key', () => {
   it('serves the call that comes right after the finish of the one before', async () => {
@@ -55,7 +55,7 @@ describe('a box of one key', () => {
   })
 
   it('that was used last is used first', async () => {
-    const id = lab.plant(scripted(`imports['brain:tool/host'].emit('x', '1'); return String(process.pid)`))
+    const id = lab.plant(scripted(`imports['brain:tool/host'].emit('x', '1'); return String(performance.timeOrigin)`))
     const together = Promise.withResolvers<string>()
     let began = 0
     const services = (): Promise<string> => {

@@ -1,24 +1,26 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openLab, plant, scripted, until } from './lab.ts'
+import { LEVELS, offeredLevel } from './levels.ts'
 import { descendantsOf, descriptorsOf, livingOf, orphans, statusOf } from '../support/processes.ts'
 
 const SPIN = scripted('for (;;);')
 const QUICK = scripted('return "quick"')
-const TRIALS = 8
+const TRIALS = 5
 
-describe('kill -9', () => {
-  it('of the server leaves no process of ours after 1 s, whenever it comes', async () => {
+describe.each(LEVELS)('kill -9 at level %s', (name) => {
+  it('of the server leaves no process of ours after 1 s, whenever it comes', async (context) => {
+    const level = offeredLevel(name, context)
     const data = mkdtempSync(join(tmpdir(), 'brain-deaths-'))
     const components = [plant(data, SPIN), plant(data, QUICK)]
     const script = new URL('throwaway-server.ts', import.meta.url).pathname
     try {
       for (let trial = 0; trial < TRIALS; trial++) {
-        const server = spawn(process.execPath, ['--no-warnings', script, data, ...components], {
+        const server = spawn(process.execPath, ['--no-warnings', script, JSON.stringify(level), data, ...components], {
           stdio: ['ignore', 'pipe', 'inherit'],
         })
         const exited = once(server, 'exit')
@@ -40,8 +42,8 @@ describe('kill -9', () => {
     }
   })
 
-  it('of the supervisor ends open calls `lost` and kills its boxes; later calls work (S5)', async () => {
-    await using lab = await openLab()
+  it('of the supervisor ends open calls `lost` and kills its boxes; later calls work (S5)', async (context) => {
+    await using lab = await openLab({}, { level: offeredLevel(name, context) })
     const spin = lab.plant(SPIN)
     const quick = lab.plant(QUICK)
     for (let trial = 0; trial < 3; trial++) {
@@ -61,6 +63,18 @@ describe('kill -9', () => {
     }
   })
 
+  it('of a box ends all of it, and so does its deadline', async (context) => {
+    await using lab = await openLab({ warmBoxes: 0 }, { level: offeredLevel(name, context) })
+    const running = lab.start(lab.plant(SPIN), { deadlineInMs: 500 })
+    await until(async () => (await lab.sandbox.status()).boxes.some(({ state }) => state === 'busy'), 'a busy box')
+    const family = descendantsOf((await lab.sandbox.status()).supervisor!.pid)
+    expect(family.length).toBe(name === 'bubblewrap' ? 3 : 1)
+    expect((await running.ended).end).toEqual({ type: 'stopped', reason: 'timeout' })
+    await until(() => livingOf(family).length === 0, 'the end of its processes', 100)
+  })
+})
+
+describe('kill -9', () => {
   it('of the supervisor fails what is being read of a workspace, and later reads work', async () => {
     await using lab = await openLab()
     const big = Buffer.alloc(5 * 1024 * 1024, 7)
@@ -89,9 +103,9 @@ describe('kill -9', () => {
   })
 })
 
-describe('a box', () => {
-  it('holds nothing: no inherited descriptor, no capability, no privilege, no environment', async () => {
-    await using lab = await openLab()
+describe.each(LEVELS)('a box of level %s', (name) => {
+  it('holds nothing: no inherited descriptor, no capability, no privilege, no environment', async (context) => {
+    await using lab = await openLab({}, { level: offeredLevel(name, context) })
     const asked = Promise.withResolvers<number>()
     const id = lab.plant(
       scripted(
@@ -117,6 +131,23 @@ describe('a box', () => {
     if (process.getuid?.() === 0) {
       expect(Number(statusOf(pid, 'Uid').split('\t')[0])).toBeGreaterThanOrEqual(61_184)
       expect(statusOf(pid, 'Groups').trim()).toBe('')
+    }
+    const limits = readFileSync(`/proc/${pid}/limits`, 'utf8')
+    expect(limits).toMatch(/^Max file size +0 +0 /m)
+    expect(limits).toMatch(/^Max core file size +0 +0 /m)
+    expect(limits).toMatch(/^Max open files +64 +64 /m)
+    expect(limits).toMatch(/^Max locked memory +0 +0 /m)
+    expect(limits).toMatch(/^Max data size +(\d+) +\1 /m)
+    expect(limits).toMatch(/^Max cpu time +255 +255 /m)
+    const apart = ['pid', 'net', 'ipc', 'uts', 'mnt'].filter(
+      (kind) => readlinkSync(`/proc/${pid}/ns/${kind}`) !== readlinkSync(`/proc/self/ns/${kind}`),
+    )
+    expect(apart).toEqual(name === 'bubblewrap' ? ['pid', 'net', 'ipc', 'uts', 'mnt'] : [])
+    if (name === 'bubblewrap') {
+      const root = readdirSync(`/proc/${pid}/root`)
+      expect(root).toContain('node')
+      expect(root.filter((entry) => !['etc', 'lib', 'lib64', 'node', 'nix', 'usr'].includes(entry))).toEqual([])
+      expect(readdirSync(`/proc/${pid}/root/etc`)).toEqual(['ld.so.cache'])
     }
     release.resolve('1')
     expect((await running.ended).end).toEqual({ type: 'returned', text: '{}' })

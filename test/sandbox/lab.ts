@@ -20,7 +20,7 @@ import type { HostServices, Invocation, InvocationEnd, InvocationFacts, Sandbox 
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-export const level = probeLevel()
+export const level = await probeLevel()
 if (level.name === 'none')
   throw new Error(
     `These tests need a machine that offers a sandbox level; this one does not: ${level.remarks.join('; ')}`,

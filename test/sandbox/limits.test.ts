@@ -41,7 +41,9 @@ describe('limits of an invocation end it with their own code, value and variable
   })
 
   it('compute_limit counts each call for itself', async () => {
-    const id = lab.plant(scripted('const end = Date.now() + 400; while (Date.now() < end); return String(process.pid)'))
+    const id = lab.plant(
+      scripted('const end = Date.now() + 400; while (Date.now() < end); return String(performance.timeOrigin)'),
+    )
     for (let i = 0; i < 4; i++) expect((await lab.call(id)).end.type).toBe('returned')
   })
 
@@ -168,7 +170,7 @@ describe('memory of dead instances', () => {
   const CALLS = soakOr(200, 60)
   it(`${CALLS} calls of a tool that uses 100 MiB succeed in one box`, async () => {
     await using roomy = await openLab({ linearMemoryBytes: 128 * MIB })
-    const use = `if (core.grow(1599) === -1) throw new Error('no memory'); new Uint8Array(core.memory.buffer).fill(1); return String(process.pid)`
+    const use = `if (core.grow(1599) === -1) throw new Error('no memory'); new Uint8Array(core.memory.buffer).fill(1); return String(performance.timeOrigin)`
     const id = roomy.plant(scripted(use, CORE), { core: coreModule() })
     const ends = new Set<string>()
     for (let i = 0; i < CALLS; i++) ends.add(JSON.stringify((await roomy.call(id)).end))
@@ -192,7 +194,7 @@ describe('memory of dead instances', () => {
 
   it('that a box does not give back costs it its life', async () => {
     await using roomy = await openLab({ linearMemoryBytes: 64 * MIB })
-    const hold = `globalThis.held ??= []; if (invocation.inputJson !== '0') held.push(Buffer.alloc(Number(invocation.inputJson), 1)); return String(process.pid)`
+    const hold = `globalThis.held ??= []; if (invocation.inputJson !== '0') held.push(Buffer.alloc(Number(invocation.inputJson), 1)); return String(performance.timeOrigin)`
     const id = roomy.plant(scripted(hold))
     const ends = []
     for (const input of ['0', '0', String(300 * MIB), '0']) ends.push((await roomy.call(id, { input })).end)

@@ -1,13 +1,13 @@
 // A server that the tests kill: prints the supervisor's process id, then keeps calls going until it dies.
 import { defaultLimits } from '../../src/contract/limits.ts'
-import { probeLevel } from '../../src/sandbox/level.ts'
+import type { SandboxLevel } from '../../src/sandbox/sandbox.ts'
 import { openProcessSandbox } from '../../src/sandbox/process-sandbox.ts'
 import type { ComponentId } from '../../src/kernel/ids.ts'
 
-const [, , dataDirectory = '', spin = '', quick = ''] = process.argv
+const [, , level = '', dataDirectory = '', spin = '', quick = ''] = process.argv
 const sandbox = await openProcessSandbox({
   dataDirectory,
-  level: probeLevel(),
+  level: JSON.parse(level) as SandboxLevel,
   limits: { ...defaultLimits, warmBoxes: 3, sessionExecutions: 32 },
 })
 let calls = 0

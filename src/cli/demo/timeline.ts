@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 import type { EventRecord } from './event-stream.ts'
-import { clipped, printable } from './printable.ts'
+import { clipped, printable } from '../printable.ts'
 
 const WIDTH = 118
 

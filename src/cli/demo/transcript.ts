@@ -1,5 +1,5 @@
 import type { Block, Message } from '../../contract/message.ts'
-import { printableLines } from './printable.ts'
+import { printableLines } from '../printable.ts'
 
 const WIDTH = 112
 const MOST_LINES = 14

@@ -1,5 +1,5 @@
 // Landlock: execute and read a handful of files, nothing else.
-import { constants, openSync, readFileSync } from 'node:fs'
+import { constants, openSync } from 'node:fs'
 import { must, ptr, sys } from '../native.ts'
 
 const O_PATH = 0o10000000
@@ -19,15 +19,19 @@ export const landlockAbi = (): number => Math.max(0, sys('landlock_create_rulese
 /** A handle on a file that neither reads nor writes it: taken while we still may, used after the identity changed. */
 export const openPath = (path: string): number => openSync(path, O_PATH | O_CLOEXEC | constants.O_NONBLOCK)
 
-const attributeSize = (abi: number): number => (abi >= 6 ? 24 : abi >= 4 ? 16 : 8)
+/** What a ruleset of this ABI handles, as the kernel of that ABI reads it: it refuses rights that it does not know. */
+export function rulesetAttributes(abi: number): Buffer {
+  const attributes = Buffer.alloc(abi >= 6 ? 24 : abi >= 4 ? 16 : 8)
+  attributes.writeBigUInt64LE(FILE_RIGHTS[Math.min(abi, 5)] ?? 0n, 0)
+  if (abi >= 4) attributes.writeBigUInt64LE(NET_BIND_AND_CONNECT_TCP, 8)
+  if (abi >= 6) attributes.writeBigUInt64LE(SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS, 16)
+  return attributes
+}
 
 /** A ruleset in which `executable` files may be run and read, `readable` ones read, and all else is denied. */
 export function makeRuleset(abi: number, executable: readonly number[], readable: readonly number[]): number {
-  const attributes = Buffer.alloc(24)
-  attributes.writeBigUInt64LE(FILE_RIGHTS[Math.min(abi, 5)] ?? 0n, 0)
-  attributes.writeBigUInt64LE(abi >= 4 ? NET_BIND_AND_CONNECT_TCP : 0n, 8)
-  attributes.writeBigUInt64LE(abi >= 6 ? SCOPE_ABSTRACT_SOCKETS_AND_SIGNALS : 0n, 16)
-  const ruleset = must('landlock_create_ruleset', ptr(attributes), attributeSize(abi), 0)
+  const attributes = rulesetAttributes(abi)
+  const ruleset = must('landlock_create_ruleset', ptr(attributes), attributes.length, 0)
   const allow = (fd: number, rights: bigint) => {
     const rule = Buffer.alloc(12)
     rule.writeBigUInt64LE(rights, 0)
@@ -37,16 +41,4 @@ export function makeRuleset(abi: number, executable: readonly number[], readable
   for (const fd of executable) allow(fd, EXECUTE | READ_FILE)
   for (const fd of readable) allow(fd, READ_FILE)
   return ruleset
-}
-
-const MAPS_PATH_COLUMN = 73
-
-/** The shared objects that this Node runs on: exactly what a second one needs, on any distribution. */
-export function ownLibraries(): readonly string[] {
-  const found = new Set<string>()
-  for (const line of readFileSync('/proc/self/maps', 'utf8').split('\n')) {
-    const file = line.slice(MAPS_PATH_COLUMN).trim()
-    if (/\.so(?:\.|$)/.test(file)) found.add(file)
-  }
-  return [...found]
 }

@@ -1,8 +1,11 @@
+import type { ChildProcess } from 'node:child_process'
 import type { SandboxLevel } from '../sandbox.ts'
 import type { Channel, ChannelEvents } from '../wire/channel.ts'
-import { spawnConnected } from '../wire/spawn-connected.ts'
+import { type ConnectedChild, type Descriptors, spawnConnected } from '../wire/spawn-connected.ts'
+import { BOXED_NODE, boxedBy, bubblewrapArgs } from './bubblewrap.ts'
 import type { LaunchOrder } from './launcher.ts'
 import { BOOT, bootMessage, BOX_NODE_FLAGS } from './node-flags.ts'
+import { ownLibraries } from './own-libraries.ts'
 
 export type BoxLimits = {
   /** RLIMIT_DATA. V8 reserves about 564 MiB of it for its code, before anything runs. */
@@ -33,6 +36,7 @@ export type BoxedEvents = {
 
 /** A Node in a box: no files, no network, no environment, an identity of its own where we are root. */
 export type BoxedProcess = {
+  /** Of the box itself, from the first byte that comes from it; before, perhaps that of the program that starts it. */
   readonly pid: number
   readonly channel: Channel
   /** Our ends of its stdout and stderr. */
@@ -54,8 +58,7 @@ export function spawnBoxed(boxed: BoxedProgram, events: BoxedEvents): BoxedProce
   const { level } = boxed
   if (level.name === 'none' && !level.unsafe)
     throw new Error('Cannot start a box: this machine offers no sandbox level, and BRAIN_ENV_UNSAFE is not set')
-  const args = [...BOX_NODE_FLAGS, ...boxed.nodeFlags, '-e', BOOT]
-  const { child, channels } = spawnConnected(level.name === 'none' ? args : launcherArgs(boxed, args), [
+  const { child, channels } = start(boxed, [
     'ignore',
     { onBytes: (bytes) => events.onOutput(1, bytes) },
     { onBytes: (bytes) => events.onOutput(2, bytes) },
@@ -63,28 +66,60 @@ export function spawnBoxed(boxed: BoxedProgram, events: BoxedEvents): BoxedProce
   ])
   const [stdout, stderr, channel] = channels
   if (stdout === undefined || stderr === undefined || channel === undefined) throw new Error('Cannot connect a box')
+  watch(child, events.onExit)
+  const program = bootMessage(boxed.program)
+  channel.write(level.name === 'none' ? program : Buffer.concat([bootMessage(boxed.launcher), program]))
+  const isWrapped = level.bubblewrap !== undefined
+  const started = child.pid ?? 0
+  let inner: number | undefined
+  return {
+    get pid() {
+      if (isWrapped) inner ??= boxedBy(started)
+      return inner ?? started
+    },
+    channel,
+    output: [stdout, stderr],
+    kill() {
+      // First: the launcher looks at it once nothing but the death of its parents can end the box.
+      if (isWrapped) channel.close()
+      child.kill('SIGKILL')
+    },
+  }
+}
+
+function watch(child: ChildProcess, onEnd: (how: string) => void): void {
   let ended = false
   const end = (how: string) => {
     if (ended) return
     ended = true
-    events.onExit(how)
+    onEnd(how)
   }
   child.on('error', (error) => end(error.message))
   // Not 'exit': where its pipes are Node's own, they are read to their end first.
   child.on('close', (code, signal) => end(signal ?? `exit code ${code}`))
-  const program = bootMessage(boxed.program)
-  channel.write(level.name === 'none' ? program : Buffer.concat([bootMessage(boxed.launcher), program]))
-  return { pid: child.pid ?? 0, channel, output: [stdout, stderr], kill: () => void child.kill('SIGKILL') }
 }
 
 /** The launcher becomes the Node of the box; without a level Node is started as it is. */
-function launcherArgs({ level, limits }: BoxedProgram, args: readonly string[]): readonly string[] {
-  const order: LaunchOrder = {
-    parent: process.pid,
-    uid: process.getuid?.() === 0 ? FIRST_UID + (spawned++ % UIDS) : 0,
+function start(boxed: BoxedProgram, descriptors: Descriptors): ConnectedChild {
+  const { level } = boxed
+  const args = [...BOX_NODE_FLAGS, ...boxed.nodeFlags, '-e', BOOT]
+  if (level.name === 'none') return spawnConnected(args, descriptors)
+  const launch = ['--no-warnings', '--v8-pool-size=1', '-e', BOOT, JSON.stringify(launchOrder(boxed, args))]
+  if (level.bubblewrap === undefined) return spawnConnected(launch, descriptors)
+  return spawnConnected([...bubblewrapArgs(isRoot()), ...launch], descriptors, level.bubblewrap.path)
+}
+
+const isRoot = (): boolean => process.getuid?.() === 0
+
+function launchOrder({ level, limits }: BoxedProgram, args: readonly string[]): LaunchOrder {
+  const isWrapped = level.bubblewrap !== undefined
+  return {
+    parent: isWrapped ? 0 : process.pid,
+    node: isWrapped ? BOXED_NODE : process.execPath,
+    libraries: ownLibraries(),
+    uid: isRoot() ? FIRST_UID + (spawned++ % UIDS) : 0,
     abi: level.landlockAbi,
     ...limits,
     args,
   }
-  return ['--no-warnings', '--v8-pool-size=1', '-e', BOOT, JSON.stringify(order)]
 }

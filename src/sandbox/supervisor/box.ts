@@ -58,7 +58,7 @@ export class Box {
   readonly #reader: FrameReader
   readonly #events: BoxEvents
   readonly #limits: Limits
-  readonly #meter: ProcessMeter
+  #openMeter: ProcessMeter | undefined
   readonly #stdout = new CallOutput()
   readonly #stderr = new CallOutput()
   #state: BoxState = 'starting'
@@ -80,11 +80,15 @@ export class Box {
       onOutput: (fd, bytes) => (fd === 1 ? this.#stdout : this.#stderr).push(bytes),
       onExit: (how) => this.#onExit(how),
     })
-    this.#meter = new ProcessMeter(this.#process.pid)
   }
 
   get pid(): number {
     return this.#process.pid
+  }
+
+  /** Opened once the box has spoken: before that its process may not be known yet. */
+  get #meter(): ProcessMeter {
+    return (this.#openMeter ??= new ProcessMeter(this.pid))
   }
 
   get state(): BoxState {
@@ -288,7 +292,7 @@ export class Box {
     this.#stdout.catchUp(stdout, Number.POSITIVE_INFINITY)
     this.#stderr.catchUp(stderr, Number.POSITIVE_INFINITY)
     for (const channel of [this.#process.channel, ...this.#process.output]) channel.close()
-    this.#meter.close()
+    this.#openMeter?.close()
     this.fault ??= explainDeath(how, this.#stderr.bytes, this.#limits)
     const { call } = this
     this.call = undefined

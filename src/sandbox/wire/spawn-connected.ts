@@ -14,16 +14,20 @@ export type ConnectedChild = {
 }
 
 /**
- * Starts this Node again, with an empty environment and channels as its descriptors.
+ * Starts this Node again, or another program, with an empty environment and channels as its descriptors.
  *
  * @throws Error when this process has no descriptors left
  */
-export function spawnConnected(args: readonly string[], descriptors: Descriptors): ConnectedChild {
-  return canCallSystem() ? spawnOnOwnSockets(args, descriptors) : spawnOnPipes(args, descriptors)
+export function spawnConnected(
+  args: readonly string[],
+  descriptors: Descriptors,
+  program = process.execPath,
+): ConnectedChild {
+  return canCallSystem() ? spawnOnOwnSockets(args, descriptors, program) : spawnOnPipes(args, descriptors)
 }
 
 /** Our own socket pairs: one read buffer for all of them, and writing without the stream machinery. */
-function spawnOnOwnSockets(args: readonly string[], descriptors: Descriptors): ConnectedChild {
+function spawnOnOwnSockets(args: readonly string[], descriptors: Descriptors, program: string): ConnectedChild {
   const channels: Channel[] = []
   const theirs: number[] = []
   try {
@@ -34,7 +38,7 @@ function spawnOnOwnSockets(args: readonly string[], descriptors: Descriptors): C
       channels.push(new Channel(here, descriptor))
       return there
     })
-    return { child: spawn(process.execPath, args, { stdio, env: {}, cwd: '/' }), channels }
+    return { child: spawn(program, args, { stdio, env: {}, cwd: '/' }), channels }
   } catch (error) {
     for (const channel of channels) channel.close()
     throw error

@@ -260,6 +260,12 @@ describe('a child that does not do its work', () => {
       /named a core/,
     ],
     [
+      'gives one core of the upload more names than it can be there times',
+      reply(OK, `for (let i = 0; i < 20; i++) frame(3, Buffer.from([0, 0, 0, 0, 97 + i]))`, DONE),
+      'invalid_request',
+      /too many core modules/,
+    ],
+    [
       'sends a core whose name is longer than its frame',
       reply(OK, `frame(4, Buffer.from([255, 0, 0, 0, 97]))`, DONE),
       'invalid_request',

@@ -198,19 +198,22 @@ describe('names that run code (J1)', () => {
   })
 
   test.each(Object.entries(attacks))('are bytes to the server without the gate: core %s', async (_which, bytes) => {
-    const made = await transpile(bytes, [], {
+    const settings = {
       transpiler: await loadTranspiler(),
       spawn: spawnInBox,
       limits: defaultLimits,
       signal: new AbortController().signal,
-    })
-    checkScript(made.js)
+    }
+    const made = await transpile(bytes, [], settings)
     // The attack is real: it is code in what came back. Nobody here evaluates that.
     const script = made.js.toString().replaceAll(/^export |import\.meta\.url/gm, '')
     expect(script).toContain(run)
     expect(() => new Script(script)).not.toThrow()
     expect(script.split(run)[0]).toMatch(/'x'(\];|: \()$/m)
     expect(globalThis).not.toHaveProperty(marker)
+    const refused = await refusalOf(checkScript(made.js, settings))
+    expect(refused).toMatchObject({ code: 'invalid_request', fault: 'cannot_transpile' })
+    expect(refused.message).toContain('it uses the global "globalThis"')
   })
 })
 
@@ -257,6 +260,12 @@ describe('a child that does not do its work', () => {
       /named a core/,
     ],
     [
+      'gives one core of the upload more names than it can be there times',
+      reply(OK, `for (let i = 0; i < 20; i++) frame(3, Buffer.from([0, 0, 0, 0, 97 + i]))`, DONE),
+      'invalid_request',
+      /too many core modules/,
+    ],
+    [
       'sends a core whose name is longer than its frame',
       reply(OK, `frame(4, Buffer.from([255, 0, 0, 0, 97]))`, DONE),
       'invalid_request',
@@ -266,7 +275,7 @@ describe('a child that does not do its work', () => {
       'sends JavaScript of another shape',
       reply(`frame(2, Buffer.from('globalThis.x = 1'))`, DONE),
       'invalid_request',
-      /instantiate/,
+      /something where it is loaded/,
     ],
     ['sends JavaScript that is not UTF-8', reply(`frame(2, Buffer.from([255]))`, DONE), 'invalid_request', /UTF-8/],
     [
@@ -274,6 +283,18 @@ describe('a child that does not do its work', () => {
       reply(`frame(2, Buffer.from('export function instantiate(a) { import("fs") }'))`, DONE),
       'invalid_request',
       /imports/,
+    ],
+    [
+      'sends JavaScript whose syntax tree fills the memory',
+      reply(`frame(2, Buffer.alloc(8 << 20, ';'))`, DONE),
+      'invalid_request',
+      /MiB to check/,
+    ],
+    [
+      'sends JavaScript that is nested too deep',
+      reply(`frame(2, Buffer.from('export function instantiate() {' + '('.repeat(1 << 20)))`, DONE),
+      'invalid_request',
+      /cannot be parsed/,
     ],
   ] as const)('is told apart: %s', async (_what, spawn, code, reason) => {
     const opened = await openStore({ spawn })

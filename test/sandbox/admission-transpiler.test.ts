@@ -12,7 +12,12 @@ test('bundleTranspiler() writes what a published package needs, and nothing else
   const directory = await mkdtemp(join(tmpdir(), 'brain-transpiler-'))
   const out = join(directory, 'dist')
   await bundleTranspiler(out)
-  expect((await readdir(out)).toSorted()).toEqual(['transpiler.cjs', 'transpiler.core.wasm', 'transpiler.core2.wasm'])
+  expect((await readdir(out)).toSorted()).toEqual([
+    'script-check.cjs',
+    'transpiler.cjs',
+    'transpiler.core.wasm',
+    'transpiler.core2.wasm',
+  ])
   const read = await readTranspiler(out)
   await rm(directory, { recursive: true })
   expect(read).toEqual(await buildTranspiler())

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { join as joined, leb, list, module, section, toBuffer } from '../fixtures/wasm-builder.ts'
 import { coreModule } from './core-module.ts'
 import { type Lab, openLab, scripted } from './lab.ts'
 import { soakOr } from '../support/soak.ts'
@@ -72,6 +73,18 @@ describe('limits of an invocation end it with their own code, value and variable
     expect((await lab.call(id, { input: '4097' })).end).toEqual(
       trapped('output_limit', 'BRAIN_MAX_EXECUTION_OUTPUT_BYTES', 4096),
     )
+  })
+
+  it.each([
+    ['a table over the limit of one', 1, 65_537, 'refused'],
+    ['tables that are too many together', 2000, 65_536, 'trapped'],
+  ])('memory_limit holds for tables: %s', async (_what, count, size, type) => {
+    const table = joined([0x70, 0x00], leb(size))
+    const core = toBuffer(module(section(4, list(Array.from({ length: count }, () => table)))))
+    const { end } = await lab.call(lab.plant(scripted('return "ok"', CORE), { core }))
+    expect(end.type).toBe(type)
+    const few = toBuffer(module(section(4, list([joined([0x70, 0x00], leb(65_536))]))))
+    expect((await lab.call(lab.plant(scripted('return "ok"', CORE), { core: few }))).end.type).toBe('returned')
   })
 
   it('memory_limit: a component whose memory cannot be had does not start, and the next one does', async () => {

@@ -172,8 +172,9 @@ class StoredComponents implements ComponentStore {
   }
 
   async #makeArtifact(id: ComponentId, bytes: Buffer, gated: Gated): Promise<void> {
-    const made = await transpile(bytes, gated.modules, { ...this.#settings, signal: this.#closing.signal })
-    checkScript(made.js)
+    const settings = { ...this.#settings, signal: this.#closing.signal }
+    const made = await transpile(bytes, gated.modules, settings)
+    await checkScript(made.js, settings)
     await this.#change(id, () => this.#artifacts.write(id, made, bytes))
     await this.#evict()
   }

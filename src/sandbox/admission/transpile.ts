@@ -67,6 +67,7 @@ class TranspileRun {
   readonly #cores: TranspiledCore[] = []
   #js: Buffer | undefined
   #privateBytes = 0
+  #sliceBytes = 0
   #ready = false
   #settled = false
   #output = ''
@@ -153,7 +154,10 @@ class TranspileRun {
     const { transpiledBytes } = this.#work.settings.limits
     if (source === undefined || !isCoreName(name) || this.#cores.some((core) => core.name === name))
       return this.#fail(this.#refusal(`the generator named a core module ${quoted(name)}`))
-    if (this.#cores.length >= MAX_CORES || this.#privateBytes > transpiledBytes)
+    // Each core is in the upload once for every name that it has: the supervisor holds as many bytes as it is given names.
+    if (!('bytes' in source)) this.#sliceBytes += source.size
+    const isTooMuch = this.#privateBytes > transpiledBytes || this.#sliceBytes > this.#work.upload.length
+    if (this.#cores.length >= MAX_CORES || isTooMuch)
       return this.#fail(this.#refusal('the generator made too many core modules', 'too_complex'))
     this.#cores.push({ name, ...source })
   }

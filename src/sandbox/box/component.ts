@@ -1,5 +1,6 @@
 import { runInThisContext } from 'node:vm'
 import type { LoadHead } from '../wire/box-frames.ts'
+import { plainScript } from '../wire/plain-script.ts'
 import { type Instance, type Memory, type Module, WasmInstance, WasmMemory, WasmModule } from './web-assembly.ts'
 
 /** The export of `brain:tool` as jco gives it. */
@@ -21,15 +22,8 @@ type Script = {
   readonly release: () => void
 }
 
-/**
- * jco's module as a plain script: three times faster to load than a `data:` import. It is hostile text, and meant to run
- * in this process and no other.
- */
-function evaluate(js: string): Script {
-  const script = js.replace(/^export (?=(?:async )?function\b|const\b)/gm, '').replaceAll('import.meta.url', '""')
-  const exported = `{instantiate,release:typeof release=='function'?release:()=>{}}`
-  return runInThisContext(`(()=>{${script}\nreturn ${exported}})()`, { filename: 'tool.js' }) as Script
-}
+/** Hostile text, and meant to run in this process and no other. */
+const evaluate = (js: string): Script => runInThisContext(plainScript(js), { filename: 'tool.js' }) as Script
 
 /** A component compiled once, of which instances are made again and again; it knows what memory they took. */
 export class Component {

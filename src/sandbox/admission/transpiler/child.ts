@@ -4,6 +4,7 @@ import { writeSync } from 'node:fs'
 import { Script } from 'node:vm'
 import type { GenerateOptions, Transpiled } from '@bytecodealliance/jco-transpile/component'
 import { frame, type Part } from '../../wire/frames.ts'
+import { plainScript } from '../../wire/plain-script.ts'
 import { hoistDefinitions } from './hoist-definitions.ts'
 import { checkCore, order, upload } from './inbox.ts'
 import { FROM_TRANSPILER, TRANSPILE_FAULT } from './protocol.ts'
@@ -58,8 +59,7 @@ function attempt<T>(fault: number, step: () => T): T {
 function sendScript(bytes: Uint8Array): void {
   if (bytes.length > order.maxScriptBytes) fail(TRANSPILE_FAULT.LARGE, String(bytes.length))
   const text = attempt(TRANSPILE_FAULT.SCRIPT, () => hoistDefinitions(Buffer.from(bytes).toString('utf8')))
-  const script = text.replace(/^export (?=function|const)/gm, '').replaceAll('import.meta.url', '""')
-  attempt(TRANSPILE_FAULT.SCRIPT, () => new Script(script, { filename: 'tool.js' }))
+  attempt(TRANSPILE_FAULT.SCRIPT, () => new Script(plainScript(text), { filename: 'tool.js' }))
   send(FROM_TRANSPILER.SCRIPT, text)
 }
 

@@ -1,4 +1,5 @@
-import { type AnyNode, type FunctionDeclaration, type Pattern, parse, type Statement } from 'acorn'
+import { type AnyNode, type FunctionDeclaration, parse, type Statement } from 'acorn'
+import { boundNames } from './bound-names.ts'
 
 /** Debug output of jco's runtime: some fifty calls in a host call, each of which makes an object to say nothing. */
 const DEBUG = '_debugLog'
@@ -138,25 +139,6 @@ function isConstant(node: AnyNode | null | undefined): node is AnyNode {
       return true
     default:
       return false
-  }
-}
-
-function boundNames(pattern: Pattern): string[] {
-  switch (pattern.type) {
-    case 'Identifier':
-      return [pattern.name]
-    case 'ObjectPattern':
-      return pattern.properties.flatMap((part) => boundNames(part.type === 'Property' ? part.value : part))
-    case 'ArrayPattern':
-      return pattern.elements.flatMap((part) => (part === null ? [] : boundNames(part)))
-    case 'AssignmentPattern':
-      return boundNames(pattern.left)
-    case 'RestElement':
-      return boundNames(pattern.argument)
-    case 'MemberExpression':
-      return []
-    default:
-      return pattern satisfies never
   }
 }
 

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BrainError, messageOf } from '../../../kernel/errors.ts'
+import { bundleScript } from '../../bundle.ts'
 
 /** What the transpiler child consists of. */
 export type TranspilerProgram = {
@@ -10,12 +11,19 @@ export type TranspilerProgram = {
   readonly script: Buffer
   /** jco's own core modules, in the order in which the script expects them. */
   readonly cores: readonly Buffer[]
+  /** A classic script: judges on fd 3 the JavaScript that another process made. */
+  readonly scriptCheck: Buffer
 }
 
 const CORE_FILES = ['js-component-bindgen-component.core.wasm', 'js-component-bindgen-component.core2.wasm']
 
 /** Names of the files that a published package carries beside this module, in that order. */
-export const TRANSPILER_FILES = ['transpiler.cjs', 'transpiler.core.wasm', 'transpiler.core2.wasm'] as const
+export const TRANSPILER_FILES = [
+  'transpiler.cjs',
+  'script-check.cjs',
+  'transpiler.core.wasm',
+  'transpiler.core2.wasm',
+] as const
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
@@ -67,14 +75,15 @@ export async function buildTranspiler(): Promise<TranspilerProgram> {
     minifySyntax: true,
     logLevel: 'silent',
   })
-  return { script: Buffer.from(result.outputFiles[0]?.contents ?? []), cores }
+  const scriptCheck = await bundleScript(here('../script-check/child.ts'))
+  return { script: Buffer.from(result.outputFiles[0]?.contents ?? []), cores, scriptCheck }
 }
 
 /** Writes the files of a published package; the build runs it. */
 export async function bundleTranspiler(outDirectory: string): Promise<void> {
-  const { script, cores } = await buildTranspiler()
+  const { script, scriptCheck, cores } = await buildTranspiler()
   await mkdir(outDirectory, { recursive: true })
-  const contents = [script, ...cores]
+  const contents = [script, scriptCheck, ...cores]
   await Promise.all(
     TRANSPILER_FILES.map((file, i) => writeFile(join(outDirectory, file), contents[i] ?? Buffer.alloc(0))),
   )
@@ -82,8 +91,10 @@ export async function bundleTranspiler(outDirectory: string): Promise<void> {
 
 /** Reads what {@link bundleTranspiler} wrote. */
 export async function readTranspiler(directory: string): Promise<TranspilerProgram> {
-  const [script, ...cores] = await Promise.all(TRANSPILER_FILES.map((file) => readFile(join(directory, file))))
-  return { script: script ?? Buffer.alloc(0), cores }
+  const [script, scriptCheck, ...cores] = await Promise.all(
+    TRANSPILER_FILES.map((file) => readFile(join(directory, file))),
+  )
+  return { script: script ?? Buffer.alloc(0), scriptCheck: scriptCheck ?? Buffer.alloc(0), cores }
 }
 
 /**

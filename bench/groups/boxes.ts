@@ -81,9 +81,9 @@ class WatchedBox {
   async call(id: number): Promise<number> {
     const idle = this.#at('idle')
     const input = packTexts(['0', '{}', JSON.stringify(WORDS.input)])
-    const order = { id, key: 'bench', owner: 'bench', component: '', mounts: [], secrets: {} }
+    const order = { id, key: 'bench', owner: 'bench', component: '', mounts: [], secrets: {}, network: [] }
     const call = { ...order, invoke: frame(TO_BOX.INVOKE, input), deadline: Number.POSITIVE_INFINITY }
-    this.#box.run(new Call(call, defaultLimits, noFiles))
+    this.#box.run(new Call(call, defaultLimits, { files: noBroker, egress: noBroker }))
     return (await idle) - this.#instanceFrom
   }
 
@@ -94,6 +94,6 @@ class WatchedBox {
   }
 }
 
-function noFiles(): never {
+function noBroker(): never {
   throw new Error('wordcount asks for no files')
 }

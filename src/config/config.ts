@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { LIMITS, type LimitName, type Limits } from '../contract/limits.ts'
+import { type NetworkOrigin, parseOrigin } from '../contract/network-origin.ts'
 
 /** What the server is told to be. Rooms get their own slice of it. */
 export type Config = {
@@ -9,7 +10,11 @@ export type Config = {
   readonly apiToken: string | undefined
   readonly publicUrl: URL | undefined
   readonly corsOrigins: readonly string[]
-  readonly allow: { readonly secrets: readonly string[]; readonly filesystem: readonly ('workspace' | 'scratch')[] }
+  readonly allow: {
+    readonly secrets: readonly string[]
+    readonly filesystem: readonly ('workspace' | 'scratch')[]
+    readonly network: readonly NetworkOrigin[]
+  }
   /** Values of the allowed secrets that the environment has. */
   readonly secrets: ReadonlyMap<string, string>
   readonly secretKey: string | undefined
@@ -73,6 +78,14 @@ const origin = z
     'must be an origin such as https://app.example',
   )
 
+const networkOrigin = z.string().transform((text, context) => {
+  const read = parseOrigin(text)
+  if (read !== undefined) return read
+  const message = `must list origins such as https://api.example or https://*.example:8443, not ${JSON.stringify(text.slice(0, 80))}`
+  context.addIssue({ code: 'custom', message })
+  return z.NEVER
+})
+
 const environmentSchema = z.object({
   BRAIN_LISTEN: listen,
   BRAIN_DATA_DIR: z.string().min(1, 'must not be empty').default('brain-data'),
@@ -81,6 +94,7 @@ const environmentSchema = z.object({
   BRAIN_CORS_ORIGINS: list.pipe(z.array(origin)),
   BRAIN_ENV_SECRET_ALLOW: list,
   BRAIN_ENV_FILESYSTEM_ALLOW: list.pipe(z.array(z.enum(['workspace', 'scratch'], 'may list workspace and scratch'))),
+  BRAIN_ENV_NETWORK_ALLOW: list.pipe(z.array(networkOrigin)),
   BRAIN_ENV_UNSAFE: flag,
   BRAIN_ENV_ISOLATION: z.enum(['tool', 'invocation'], 'must be tool or invocation').default('tool'),
   BRAIN_SECRET_KEY: z.string().min(16, 'must be at least 16 characters').optional(),
@@ -93,7 +107,6 @@ const environmentSchema = z.object({
       'is set, but this version keeps its journal in SQLite under BRAIN_DATA_DIR only; PostgreSQL comes later: unset it',
     )
     .optional(),
-  BRAIN_ENV_NETWORK_ALLOW: z.literal('', 'is set, but this version grants no network: unset it').optional(),
 })
 
 const WHOLE = /^\d+$/
@@ -149,7 +162,11 @@ function toConfig(
     apiToken: data.BRAIN_API_TOKEN,
     publicUrl: data.BRAIN_PUBLIC_URL,
     corsOrigins: data.BRAIN_CORS_ORIGINS,
-    allow: { secrets: data.BRAIN_ENV_SECRET_ALLOW, filesystem: data.BRAIN_ENV_FILESYSTEM_ALLOW },
+    allow: {
+      secrets: data.BRAIN_ENV_SECRET_ALLOW,
+      filesystem: data.BRAIN_ENV_FILESYSTEM_ALLOW,
+      network: data.BRAIN_ENV_NETWORK_ALLOW,
+    },
     secrets,
     secretKey: data.BRAIN_SECRET_KEY,
     sessionIdleTtlMs: ttlSecs === undefined ? undefined : ttlSecs * 1000,

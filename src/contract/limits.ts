@@ -44,6 +44,31 @@ export const LIMITS = {
   },
   guestReadBytes: { variable: 'BRAIN_MAX_GUEST_READ_BYTES', default: MIB, least: 4096, unit: 'bytes per read' },
   hostCalls: { variable: 'BRAIN_MAX_HOST_CALLS', default: 100_000, least: 1, unit: 'calls per invocation' },
+  egressRequests: {
+    variable: 'BRAIN_MAX_EGRESS_REQUESTS',
+    default: 1000,
+    least: 1,
+    unit: 'HTTP requests per invocation',
+  },
+  egressOpenRequests: {
+    variable: 'BRAIN_MAX_EGRESS_OPEN_REQUESTS',
+    default: 32,
+    least: 1,
+    unit: 'HTTP requests at once per invocation',
+  },
+  egressRequestBytes: {
+    variable: 'BRAIN_MAX_EGRESS_REQUEST_BYTES',
+    default: 32 * MIB,
+    least: KIB,
+    unit: 'bytes per HTTP request',
+  },
+  egressResponseBytes: {
+    variable: 'BRAIN_MAX_EGRESS_RESPONSE_BYTES',
+    default: 32 * MIB,
+    least: KIB,
+    unit: 'bytes per HTTP response',
+  },
+  egressTimeoutSecs: { variable: 'BRAIN_MAX_EGRESS_TIMEOUT_SECS', default: 120, least: 1, unit: 'seconds' },
   workspaceBytes: { variable: 'BRAIN_MAX_WORKSPACE_BYTES', default: GIB, least: 4096, unit: 'bytes per workspace' },
   workspaceEntries: {
     variable: 'BRAIN_MAX_WORKSPACE_ENTRIES',

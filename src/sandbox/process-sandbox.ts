@@ -194,6 +194,7 @@ function callFrame(id: number, invocation: Invocation, waitedMs: number): Buffer
       component: invocation.component,
       mounts: invocation.mounts,
       secrets: invocation.secrets,
+      network: invocation.network,
       deadlineAtMs: String(invocation.deadlineAtMs),
       configuration: invocation.configuration,
       input: invocation.input,

@@ -48,6 +48,8 @@ export type Invocation = {
   readonly mounts: readonly Mount[]
   /** Values of granted secrets by name, served as `/secrets/NAME`. */
   readonly secrets: Readonly<Record<string, string>>
+  /** Origins that its HTTP requests may go to (contract/network-origin.ts). Never reaches the box. */
+  readonly network: readonly string[]
 }
 
 /** The functions of `brain:tool/host` (contract 6.3). */

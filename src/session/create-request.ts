@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { BrainError } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
+import { parseOrigin } from '../contract/network-origin.ts'
 import { jsonObjectSchema as jsonObject, jsonSchema as json, messageSchema } from '../contract/message-schema.ts'
 
 const identifier = z.string().refine(isIdentifier, 'must be an identifier: letters, digits and . _ : - (at most 128)')
@@ -30,10 +31,18 @@ const toolSchema = z.strictObject({
 const access = z.enum(['read', 'write'])
 const secretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable')
 
+const networkOrigin = z
+  .string()
+  .max(300)
+  .refine(
+    (text) => parseOrigin(text) !== undefined,
+    'must be an origin such as https://api.example or https://*.example:8443',
+  )
+
 /** What a brainEnv asks for (contract 6.1). */
 export const brainEnvSchema = z.strictObject({
   secrets: z.array(secretName).max(64).optional(),
-  network: z.array(z.string()).max(256).optional(),
+  network: z.array(networkOrigin).max(256).optional(),
   filesystem: z.strictObject({ workspace: access.optional(), scratch: access.optional() }).optional(),
 })
 

@@ -1,17 +1,30 @@
 import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fixture, rssOf, startServer, type TestServer } from '../support/server.ts'
 
+const web = createServer((request, response) => response.writeHead(request.url === '/tea' ? 418 : 404).end())
+let authority: string
+
 let server: TestServer
 beforeAll(async () => {
+  web.listen(0, '127.0.0.1')
+  await once(web, 'listening')
+  authority = `127.0.0.1:${(web.address() as AddressInfo).port}`
   server = await startServer({
+    BRAIN_ENV_NETWORK_ALLOW: `https://*.allowed.example, http://${authority}`,
     SECRET_X: 'canary-of-the-environment',
     BRAIN_ENV_SECRET_ALLOW: 'SECRET_X,SECRET_ABSENT',
     BRAIN_MAX_EMITTED_BYTES: '4194304',
     BRAIN_ENV_WORKERS: '5',
   })
 })
-afterAll(() => server[Symbol.asyncDispose]())
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  web.close()
+})
 
 describe('an uploaded component', () => {
   it('runs in a session; its call is three durable records in order', async () => {
@@ -127,10 +140,25 @@ describe('an uploaded component', () => {
   it.each([
     [{ secrets: ['HOME'] }, /secret "HOME".*BRAIN_ENV_SECRET_ALLOW/],
     [{ secrets: ['SECRET_ABSENT'] }, /secret "SECRET_ABSENT".*no variable/],
-    [{ network: ['https://example.com'] }, /network access to "https:\/\/example.com"/],
+    [{ network: ['https://example.com'] }, /network access to "https:\/\/example.com".*BRAIN_ENV_NETWORK_ALLOW/],
+    [{ network: ['https://*.allowed.example', 'https://allowed.example'] }, /access to "https:\/\/allowed.example"/],
+    [{ network: ['http://*.allowed.example'] }, /network access to "http:\/\/\*.allowed.example"/],
+    [{ network: ['https://user@a.allowed.example'] }, /must be an origin/],
+    [{ network: ['https://a.allowed.example/'] }, /must be an origin/],
     [{ filesystem: { home: 'read' } }, /home/],
   ])('is refused the grant %j with a message that names it', async (grants, message) => {
     await expect(server.sessionWith('wordcount', { grants })).rejects.toThrow(message)
+  })
+
+  it('reaches the origins that its session was granted, and no other', async () => {
+    const grants = { network: [`http://${authority}`, 'https://www.allowed.example'] }
+    const session = await server.sessionWith('http-probe', { grants })
+    expect(await session.value({ authority, path: '/tea' })).toEqual({ status: 418 })
+    expect(await session.value({ authority: 'other.allowed.example', https: true })).toEqual({
+      error: expect.stringContaining('HttpRequestDenied'),
+    })
+    const without = await server.sessionWith('http-probe', { grants: {} })
+    expect(await without.value({ authority })).toEqual({ error: expect.stringContaining('HttpRequestDenied') })
   })
 
   it('writes 256 KiB to each standard stream, polls them, and finishes; five at once (D-03)', async () => {

@@ -38,6 +38,7 @@ async function run(component: ComponentId): Promise<InvocationEnd> {
       deadlineInMs: 60_000,
       mounts: [],
       secrets: {},
+      network: [],
     },
     { call: () => Promise.reject(new Error('this tool calls nothing')) },
   )

@@ -82,6 +82,7 @@ export class Lab implements AsyncDisposable {
         deadlineInMs: 30_000,
         mounts: [],
         secrets: {},
+        network: [],
         ...more,
       },
       { call: services ?? (() => Promise.resolve('1')) },

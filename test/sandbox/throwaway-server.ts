@@ -22,6 +22,7 @@ const call = (component: string, key: string) =>
       deadlineAtMs: 0,
       mounts: [],
       secrets: {},
+      network: [],
     },
     { call: () => Promise.resolve('1') },
   )

@@ -27,6 +27,7 @@ import { GuestWorld } from '../../src/sandbox/box/wasi/imports.ts'
 import type { HostMethod, Mount } from '../../src/sandbox/sandbox.ts'
 import { FileBroker } from '../../src/sandbox/supervisor/files/broker.ts'
 import { Workspaces } from '../../src/sandbox/supervisor/files/workspaces.ts'
+import { EGRESS_REPLY } from '../../src/sandbox/wire/egress.ts'
 import { FILE_OP, REQUEST } from '../../src/sandbox/wire/files.ts'
 
 /** The interfaces as a component of that world sees them. */
@@ -121,6 +122,8 @@ export class WasiHost implements AsyncDisposable {
           reply.copy(inbox)
           return inbox.subarray(0, reply.length)
         },
+        // As the egress broker answers where nothing was granted; test/sandbox/egress.test.ts has the real one.
+        egressRequest: () => Buffer.concat([Buffer.of(EGRESS_REPLY.ERROR), Buffer.from('HTTP-request-denied')]),
         hostCall: options.hostCall ?? (() => '1'),
         writeOutput(fd, bytes) {
           written[fd] += Buffer.from(bytes).toString('latin1')

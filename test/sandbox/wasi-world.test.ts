@@ -280,6 +280,7 @@ describe('limits and lifetime', () => {
     const world = new GuestWorld(
       {
         fileRequest: () => expect.unreachable(),
+        egressRequest: () => expect.unreachable(),
         hostCall: () => expect.unreachable(),
         writeOutput: () => expect.unreachable(),
       },

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { BrainError, clip, messageOf } from '../../kernel/errors.ts'
 import { isIdentifier, parseComponentId, type ComponentId } from '../../kernel/ids.ts'
 import { isJsonObject, type Json } from '../../kernel/json.ts'
+import { covers, type NetworkOrigin, parseOrigin } from '../../contract/network-origin.ts'
 import type {
   BrainEnvConfiguration,
   ComponentImplementation,
@@ -22,6 +23,7 @@ import type {
 export type BrainEnvAllowance = {
   readonly secrets: readonly string[]
   readonly filesystem: readonly ('workspace' | 'scratch')[]
+  readonly network: readonly NetworkOrigin[]
 }
 
 export type ComponentBindingParts = {
@@ -92,16 +94,19 @@ function checkGrants({ allow, secret }: ComponentBindingParts, configuration: Br
     if (secret(name) === undefined)
       deny(`secret "${name}"`, 'it is allowed, but the server has no variable of that name')
   }
-  const [origin] = configuration.network ?? []
-  if (origin !== undefined)
-    throw new BrainError(
-      'unsupported',
-      `Cannot grant network access to "${origin}": this server has no egress broker yet; leave network out`,
-    )
+  for (const origin of configuration.network ?? []) {
+    if (!isAllowed(allow.network, origin))
+      deny(`network access to "${origin}"`, "it is not on the server's list BRAIN_ENV_NETWORK_ALLOW")
+  }
   for (const directory of ['workspace', 'scratch'] as const) {
     if (configuration.filesystem?.[directory] !== undefined && !allow.filesystem.includes(directory))
       deny(`filesystem "${directory}"`, "it is not on the server's list BRAIN_ENV_FILESYSTEM_ALLOW")
   }
+}
+
+function isAllowed(list: readonly NetworkOrigin[], text: string): boolean {
+  const wanted = parseOrigin(text)
+  return wanted !== undefined && list.some((allowed) => covers(allowed, wanted))
 }
 
 /** The name of a session's workspace in one environment. */
@@ -143,6 +148,7 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
         ...(call.deadlineInMs === undefined ? {} : { deadlineInMs: Math.max(0, call.deadlineInMs - spent) }),
         mounts: mountsOf(parts, call.session, call.environment),
         secrets: secretsOf(parts, call.environment),
+        network: networkOf(parts, call.environment),
       },
       { call: (method, args) => callHost(services, method, args) },
     )
@@ -158,6 +164,10 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
       return Promise.resolve()
     },
   }
+}
+
+function networkOf({ allow }: ComponentBindingParts, environment: SessionEnvironment): string[] {
+  return (environment.configuration.network ?? []).filter((origin) => isAllowed(allow.network, origin))
 }
 
 function secretsOf({ secret }: ComponentBindingParts, environment: SessionEnvironment): Record<string, string> {

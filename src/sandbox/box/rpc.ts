@@ -94,6 +94,13 @@ export function fileRequest(parts: readonly Uint8Array[]): Buffer {
   return receive().body
 }
 
+/** One request to the egress broker (wire/egress.ts); as `fileRequest`. */
+export function egressRequest(parts: readonly Uint8Array[]): Buffer {
+  assertInvocation()
+  send(FROM_BOX.EGRESS, parts)
+  return receive().body
+}
+
 export type HostMethodName = (typeof HOST_METHODS)[number]
 
 /** A refusal of the host: jco hands `payload` to the guest as the error of its result. */

@@ -141,7 +141,7 @@ export class Box {
     this.#enter('busy')
   }
 
-  /** Answers the outstanding host call; does nothing where there is none. */
+  /** Answers the outstanding host call, or step of a request; does nothing where there is none. */
   answer(body: Buffer): void {
     if (!this.#awaiting || this.#state !== 'busy') return
     this.#awaiting = false
@@ -195,12 +195,20 @@ export class Box {
     if (type === FROM_BOX.DONE) return this.#onDone(call, body)
     if (!last) return this.#violate('a frame before the answer to the one before')
     if (type === FROM_BOX.FILES) return this.#onFileRequest(call, body)
-    if (type !== FROM_BOX.HOST) return this.#violate(`frame ${type} while busy`)
+    if (type !== FROM_BOX.HOST && type !== FROM_BOX.EGRESS) return this.#violate(`frame ${type} while busy`)
     call.hostCalls++
     const exhausted = call.exhausted()
     if (exhausted !== undefined) return this.kill(exhausted)
     this.#awaiting = true
-    this.#events.onHost(call, body)
+    if (type === FROM_BOX.HOST) return this.#events.onHost(call, body)
+    call.answerEgress(Buffer.from(body)).then(
+      (reply) => {
+        if (this.call === call) this.answer(Buffer.concat(reply))
+      },
+      (error: unknown) => {
+        if (this.call === call) this.#violate(`a step of a request: ${messageOf(error)}`)
+      },
+    )
   }
 
   #onFileRequest(call: Call, body: Buffer): void {

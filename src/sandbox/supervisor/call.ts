@@ -28,6 +28,20 @@ export type CallFiles = {
 
 export type OpenFiles = (mounts: readonly Mount[], secrets: Readonly<Record<string, string>>) => CallFiles
 
+/** The HTTP requests of one call, behind requests as bytes (wire/egress.ts). */
+export type CallEgress = {
+  /** @throws RangeError when the request is none */
+  answer(request: Buffer): Promise<readonly Buffer[]>
+  /** Closes every connection. */
+  close(): void
+}
+
+/** Makes what a call reaches the world with, out of what it was granted. */
+export type CallBrokers = {
+  readonly files: OpenFiles
+  readonly egress: (network: readonly string[]) => CallEgress
+}
+
 export type CallOrder = {
   readonly id: number
   readonly key: string
@@ -35,6 +49,7 @@ export type CallOrder = {
   readonly component: string
   readonly mounts: readonly Mount[]
   readonly secrets: Readonly<Record<string, string>>
+  readonly network: readonly string[]
   /** The INVOKE frame, ready to be sent. */
   readonly invoke: Buffer
   /** Monotonic; Infinity = none. */
@@ -49,6 +64,7 @@ export class Call implements CallOrder {
   readonly component: string
   readonly mounts: readonly Mount[]
   readonly secrets: Readonly<Record<string, string>>
+  readonly network: readonly string[]
   readonly invoke: Buffer
   readonly deadline: number
   /** The box that it runs in, or will. */
@@ -59,21 +75,23 @@ export class Call implements CallOrder {
   admitted = false
   ended = false
   readonly #limits: Limits
-  readonly #openFiles: OpenFiles
+  readonly #brokers: CallBrokers
   #files: CallFiles | undefined
   #filesMs = 0
+  #egress: CallEgress | undefined
 
-  constructor(order: CallOrder, limits: Limits, openFiles: OpenFiles) {
+  constructor(order: CallOrder, limits: Limits, brokers: CallBrokers) {
     this.id = order.id
     this.key = order.key
     this.owner = order.owner
     this.component = order.component
     this.mounts = order.mounts
     this.secrets = order.secrets
+    this.network = order.network
     this.invoke = order.invoke
     this.deadline = order.deadline
     this.#limits = limits
-    this.#openFiles = openFiles
+    this.#brokers = brokers
   }
 
   get fileOps(): number {
@@ -89,11 +107,17 @@ export class Call implements CallOrder {
   answerFiles(request: Buffer): readonly Buffer[] {
     const started = performance.now()
     try {
-      this.#files ??= this.#openFiles(this.mounts, this.secrets)
+      this.#files ??= this.#brokers.files(this.mounts, this.secrets)
       return this.#files.answer(request)
     } finally {
       this.#filesMs += performance.now() - started
     }
+  }
+
+  /** The reply to a step of an HTTP request. @throws RangeError when it is none */
+  answerEgress(request: Buffer): Promise<readonly Buffer[]> {
+    this.#egress ??= this.#brokers.egress(this.network)
+    return this.#egress.answer(request)
   }
 
   /** The limit that this call has used up, as the end that it brings. */
@@ -114,8 +138,10 @@ export class Call implements CallOrder {
     return trapped('compute_limit', `The tool computed longer than ${describeLimit('guestCpuSecs', this.#limits)}`)
   }
 
-  /** Closes its files and removes its scratch directory. */
+  /** Closes its files and connections, and removes its scratch directory. */
   release(): void {
+    this.#egress?.close()
+    this.#egress = undefined
     this.#files?.close()
     this.#files = undefined
   }

@@ -11,7 +11,9 @@ import { unpackBytes } from '../wire/texts.ts'
 import { LoadedArtifacts } from './loaded-artifacts.ts'
 import { Box } from './box.ts'
 import { boxProgram } from './box-program.ts'
-import type { OpenFiles } from './call.ts'
+import type { CallBrokers, OpenFiles } from './call.ts'
+import { EgressBroker } from './egress/broker.ts'
+import { systemLookup } from './egress/resolve.ts'
 import { FileService } from './file-service.ts'
 import { FileBroker } from './files/broker.ts'
 import { WorkspaceStore } from './files/workspace-files.ts'
@@ -50,6 +52,17 @@ function openFiles(workspaces: Workspaces | undefined, limits: Limits): OpenFile
   }
 }
 
+function openEgress(limits: Limits): CallBrokers['egress'] {
+  const bounds = {
+    requests: limits.egressRequests,
+    openRequests: limits.egressOpenRequests,
+    requestBytes: limits.egressRequestBytes,
+    responseBytes: limits.egressResponseBytes,
+    timeoutMs: limits.egressTimeoutSecs * 1000,
+  }
+  return (network) => new EgressBroker({ network, limits: bounds, lookup: systemLookup })
+}
+
 function start(body: Buffer, server: Channel): Parts {
   const [json = '', launcher, program] = unpackBytes(Buffer.from(body))
   if (launcher === undefined || program === undefined) throw new Error('an incomplete setup')
@@ -60,7 +73,7 @@ function start(body: Buffer, server: Channel): Parts {
     setup,
     server,
     artifacts: new LoadedArtifacts(setup.dataDirectory, ARTIFACT_BYTES),
-    openFiles: openFiles(workspaces, setup.limits),
+    brokers: { files: openFiles(workspaces, setup.limits), egress: openEgress(setup.limits) },
     openBox: (events) => new Box((boxedEvents) => spawnBoxed(boxed, boxedEvents), setup.limits, events),
   })
   server.write(frame(FROM_SUPERVISOR.READY))

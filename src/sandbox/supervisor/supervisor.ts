@@ -18,7 +18,7 @@ import { packTexts } from '../wire/texts.ts'
 import { Alarms } from './alarms.ts'
 import type { LoadedArtifacts } from './loaded-artifacts.ts'
 import { type BoxEvents, type BoxFacts, type Box } from './box.ts'
-import { Call, type CallEnd, type OpenFiles } from './call.ts'
+import { Call, type CallBrokers, type CallEnd } from './call.ts'
 import { Permits } from './permits.ts'
 import { BoxPool } from './pool.ts'
 import { Waiting } from './waiting.ts'
@@ -29,7 +29,7 @@ export type SupervisorParts = {
   /** To the server. */
   readonly server: Channel
   readonly artifacts: LoadedArtifacts
-  readonly openFiles: OpenFiles
+  readonly brokers: CallBrokers
   readonly openBox: (events: BoxEvents) => Box
 }
 
@@ -88,7 +88,7 @@ export class Supervisor {
   }
 
   #onCall(id: number, body: Buffer): void {
-    const { setup, openFiles } = this.#parts
+    const { setup, brokers } = this.#parts
     const received = unpackCall(body, 12)
     const now = performance.now()
     const call = new Call(
@@ -99,11 +99,12 @@ export class Supervisor {
         component: received.component,
         mounts: received.mounts,
         secrets: received.secrets,
+        network: received.network,
         invoke: frame(TO_BOX.INVOKE, packTexts([...received.guestTexts, ...guestPaths(received)])),
         deadline: now + body.readDoubleLE(4),
       },
       setup.limits,
-      openFiles,
+      brokers,
     )
     this.#calls.set(id, call)
     if (!this.#waiting.add(call)) {

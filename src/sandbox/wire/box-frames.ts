@@ -22,6 +22,8 @@ export const FROM_BOX = {
   IDLE: 14,
   /** There will be no instance: u8 FAULT, then `code` LF `message`. */
   FAILED: 15,
+  /** A step of an HTTP request, answered by the egress broker (wire/egress.ts). */
+  EGRESS: 16,
 } as const
 
 /** How `run` ended, as the box says. */

@@ -56,6 +56,7 @@ export type CallTexts = {
   readonly component: string
   readonly mounts: readonly Mount[]
   readonly secrets: Readonly<Record<string, string>>
+  readonly network: readonly string[]
   /** Milliseconds since the epoch, decimal; `0` = none. */
   readonly deadlineAtMs: string
   readonly configuration: string
@@ -71,6 +72,7 @@ export const packCall = (call: CallTexts): Buffer =>
     call.component,
     call.mounts.length === 0 ? '' : JSON.stringify(call.mounts),
     JSON.stringify(call.secrets) === NOTHING ? '' : JSON.stringify(call.secrets),
+    call.network.join('\n'),
     call.deadlineAtMs,
     call.configuration,
     call.input,
@@ -84,16 +86,15 @@ export type ReceivedCall = Omit<CallTexts, 'deadlineAtMs' | 'configuration' | 'i
 const EMPTY = Buffer.alloc(0)
 
 export function unpackCall(body: Buffer, start: number): ReceivedCall {
-  const [key = EMPTY, owner = EMPTY, component = EMPTY, mounts = EMPTY, secrets = EMPTY, ...rest] = unpackBytes(
-    body,
-    start,
-  )
+  const [key = EMPTY, owner = EMPTY, component = EMPTY, mounts = EMPTY, secrets = EMPTY, network = EMPTY, ...rest] =
+    unpackBytes(body, start)
   return {
     key: key.toString('utf8'),
     owner: owner.toString('utf8'),
     component: component.toString('latin1'),
     mounts: mounts.length === 0 ? [] : (JSON.parse(mounts.toString('utf8')) as Mount[]),
     secrets: secrets.length === 0 ? {} : (JSON.parse(secrets.toString('utf8')) as Record<string, string>),
+    network: network.length === 0 ? [] : network.toString('utf8').split('\n'),
     guestTexts: rest.map((text) => text ?? EMPTY),
   }
 }

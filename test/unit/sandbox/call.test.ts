@@ -12,11 +12,11 @@ it('`Call.exhausted()` counts the time that its files took', () => {
       return []
     },
   }
-  const order = { id: 1, key: 'key', owner: 'owner', component: 'component', mounts: [], secrets: {} }
+  const order = { id: 1, key: 'key', owner: 'owner', component: 'component', mounts: [], secrets: {}, network: [] }
   const call = new Call(
     { ...order, invoke: Buffer.alloc(0), deadline: Number.POSITIVE_INFINITY },
     { ...defaultLimits, guestCpuSecs: 0.02 },
-    () => slow,
+    { files: () => slow, egress: () => expect.unreachable() },
   )
   expect(call.exhausted()).toBeUndefined()
   call.answerFiles(Buffer.alloc(0))

@@ -12,13 +12,12 @@ const callOf = (id: number): Call =>
       component: 'component',
       mounts: [],
       secrets: {},
+      network: [],
       invoke: Buffer.alloc(0),
       deadline: Number.POSITIVE_INFINITY,
     },
     defaultLimits,
-    () => {
-      throw new Error('no files here')
-    },
+    { files: () => expect.unreachable(), egress: () => expect.unreachable() },
   )
 
 describe('BoxPool', () => {

@@ -27,7 +27,7 @@ const isAdmitted = (name: string): boolean => {
 
 describe('GuestWorld', () => {
   it('has every interface that admission lets in, and no other', () => {
-    const channel = { fileRequest: nothing, hostCall: nothing, writeOutput: nothing }
+    const channel = { fileRequest: nothing, egressRequest: nothing, hostCall: nothing, writeOutput: nothing }
     const interfaces = Object.keys(new GuestWorld(channel, { guestHandles: 1 }).imports)
     expect(interfaces.filter((name) => !isAdmitted(name))).toEqual([])
     expect(KNOWN_INTERFACES.filter((name) => isAdmitted(name) && !interfaces.includes(name))).toEqual([])

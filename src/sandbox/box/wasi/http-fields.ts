@@ -1,4 +1,5 @@
 import type * as Wasi from '@bytecodealliance/preview2-shim/interfaces/wasi-http-types'
+import { HOP_HEADERS } from '../../wire/egress.ts'
 import { Failure } from './failure.ts'
 import { type CurrentInvocation, Resource } from './invocation.ts'
 
@@ -47,12 +48,25 @@ export class FieldTable {
     this.#bytes = this.#entries.reduce((sum, [own, value]) => sum + own.length + value.length, 0)
   }
 
+  /** Fields of an answer, which the broker has checked and bounded. */
+  static of(entries: readonly Entry[]): FieldTable {
+    const table = new FieldTable()
+    table.#entries = [...entries]
+    table.#bytes = entries.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+    return table
+  }
+
   copy(): FieldTable {
     const table = new FieldTable()
     table.#entries = [...this.#entries]
     table.#bytes = this.#bytes
     return table
   }
+}
+
+/** @throws Failure `forbidden` for what the broker writes itself */
+function assertAllowed(name: string): void {
+  if (HOP_HEADERS.has(name.toLowerCase())) failHeader('forbidden')
 }
 
 /** `fields` of wasi:http/types. jco constructs it without saying for which call: that comes from `current`. */
@@ -69,7 +83,10 @@ export function createFields(current: CurrentInvocation) {
 
     static fromList(entries: readonly Entry[]): Fields {
       const table = new FieldTable()
-      for (const [name, value] of entries) table.append(name, value)
+      for (const [name, value] of entries) {
+        assertAllowed(name)
+        table.append(name, value)
+      }
       return new Fields(table)
     }
 
@@ -83,6 +100,7 @@ export function createFields(current: CurrentInvocation) {
 
     set(name: string, values: readonly Uint8Array[]): void {
       this.delete(name)
+      assertAllowed(name)
       for (const value of values) this.table.append(name, value)
     }
 
@@ -93,6 +111,7 @@ export function createFields(current: CurrentInvocation) {
 
     append(name: string, value: Uint8Array): void {
       if (!this.#mutable) failHeader('immutable')
+      assertAllowed(name)
       this.table.append(name, value)
     }
 

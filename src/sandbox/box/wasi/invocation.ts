@@ -1,12 +1,15 @@
 import { LIMITS } from '../../../contract/limits.ts'
 import type { HostMethod } from '../../sandbox.ts'
 import { LimitReached } from './ending.ts'
+import { EgressRequests } from './egress-requests.ts'
 import { FileRequests } from './file-requests.ts'
 
 /** The box's ways out (box/rpc.ts). */
 export type BoxChannel = {
   /** @returns the reply, valid until the next request */
   fileRequest(parts: readonly Uint8Array[]): Buffer
+  /** @returns the reply, valid until the next request */
+  egressRequest(parts: readonly Uint8Array[]): Buffer
   /** @throws an Error with the guest's tool-error as its own `payload` */
   hostCall(method: HostMethod, texts: readonly (string | undefined)[]): string
   writeOutput(fd: 1 | 2, bytes: Uint8Array): void
@@ -25,6 +28,7 @@ export class Invocation {
   readonly mounts: readonly string[]
   readonly channel: BoxChannel
   readonly files: FileRequests
+  readonly egress: EgressRequests
   /** Bytes that stdout and stderr still take. */
   readonly outputLeft = { 1: OUTPUT_BYTES, 2: OUTPUT_BYTES }
   /** The same for the whole call, fresh for each. */
@@ -37,8 +41,12 @@ export class Invocation {
     this.mounts = context.mounts
     this.channel = channel
     this.files = new FileRequests((parts) => {
-      if (this.#ended) throw new Error('the invocation of this handle is over')
+      this.#assertOpen()
       return channel.fileRequest(parts)
+    })
+    this.egress = new EgressRequests((parts) => {
+      this.#assertOpen()
+      return channel.egressRequest(parts)
     })
     this.#mostHandles = limits.guestHandles
   }
@@ -57,8 +65,16 @@ export class Invocation {
     this.#handles--
   }
 
+  get isOver(): boolean {
+    return this.#ended
+  }
+
   end(): void {
     this.#ended = true
+  }
+
+  #assertOpen(): void {
+    if (this.#ended) throw new Error('the invocation of this handle is over')
   }
 }
 

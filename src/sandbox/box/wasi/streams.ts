@@ -2,7 +2,7 @@ import type * as Wasi from '@bytecodealliance/preview2-shim/interfaces/wasi-io-s
 import { IoError } from './error.ts'
 import { Failure } from './failure.ts'
 import { type Invocation, Resource } from './invocation.ts'
-import { Pollable } from './poll.ts'
+import { Pollable, type Watch } from './poll.ts'
 import type { FileCode } from '../../wire/files.ts'
 
 /** What one read gives, and one write takes, at most. */
@@ -27,29 +27,33 @@ function streaming<Result>(invocation: Invocation, step: () => Result): Result {
   }
 }
 
-/** Where bytes come from: at most `length`, at least one, or `closed()` at the end. Never waits for anybody. */
-export type Source = (length: number) => Uint8Array
+/**
+ * Where bytes come from: at most `length`, or `closed()` at the end. None only where nobody waits and there are none yet,
+ * which never happens with files.
+ */
+export type Source = (length: number, wait: boolean) => Uint8Array
 
 const lengthOf = (length: bigint): number => (length > CHUNK ? CHUNK_BYTES : Number(length))
 
 const NO_BYTES = new Uint8Array(0)
 
-/** `wasi:io/streams` of a source that is always ready: reading and blocking reading are the same. */
+/** `wasi:io/streams` of a source. Without a `watch` it is always ready: reading and blocking reading are the same. */
 export class InputStream extends Resource implements Wasi.InputStream {
   readonly #source: Source
+  readonly #watch: Watch | undefined
 
-  constructor(invocation: Invocation, source: Source) {
+  constructor(invocation: Invocation, source: Source, watch?: Watch) {
     super(invocation)
     this.#source = source
+    this.#watch = watch
   }
 
   read(length: bigint): Uint8Array {
-    const count = lengthOf(length)
-    return count === 0 ? NO_BYTES : streaming(this.invocation, () => this.#source(count))
+    return this.#read(length, false)
   }
 
   blockingRead(length: bigint): Uint8Array {
-    return this.read(length)
+    return this.#read(length, true)
   }
 
   skip(length: bigint): bigint {
@@ -57,11 +61,16 @@ export class InputStream extends Resource implements Wasi.InputStream {
   }
 
   blockingSkip(length: bigint): bigint {
-    return this.skip(length)
+    return BigInt(this.blockingRead(length).length)
   }
 
   subscribe(): Pollable {
-    return new Pollable(this.invocation)
+    return new Pollable(this.invocation, undefined, this.#watch)
+  }
+
+  #read(length: bigint, wait: boolean): Uint8Array {
+    const count = lengthOf(length)
+    return count === 0 ? NO_BYTES : streaming(this.invocation, () => this.#source(count, wait))
   }
 }
 
@@ -140,7 +149,10 @@ export class OutputStream extends Resource implements Wasi.OutputStream {
   }
 
   blockingSplice(source: InputStream, length: bigint): bigint {
-    return this.splice(source, length)
+    this.checkWrite()
+    const bytes = source.blockingRead(length)
+    this.write(bytes)
+    return BigInt(bytes.length)
   }
 
   subscribe(): Pollable {

@@ -4,6 +4,8 @@ import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { loadScripts } from '../../src/sandbox/bundle.ts'
+import { spawnBoxed } from '../../src/sandbox/launch/spawn-boxed.ts'
 import { openLab, plant, scripted, until } from './lab.ts'
 import { LEVELS, offeredLevel } from './levels.ts'
 import { descendantsOf, descriptorsOf, livingOf, orphans, statusOf } from '../support/processes.ts'
@@ -61,6 +63,25 @@ describe.each(LEVELS)('kill -9 at level %s', (name) => {
       await until(async () => (await lab.sandbox.status()).supervisor !== undefined, 'another supervisor')
       expect((await lab.call(quick)).end).toEqual({ type: 'returned', text: 'quick' })
     }
+  })
+
+  it('of a box that is starting leaves no process, whenever it comes', async (context) => {
+    const level = offeredLevel(name, context)
+    const { launcher } = await loadScripts()
+    const startAndKill = async () => {
+      const ended = Promise.withResolvers<string>()
+      const limits = { dataBytes: 1024 ** 3, cpuSecs: 10 }
+      const box = spawnBoxed(
+        { level, launcher, program: Buffer.from('for (;;);'), nodeFlags: [], limits },
+        { onChannel: { onBytes: () => {} }, onOutput: () => {}, onExit: ended.resolve },
+      )
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 15))
+      box.kill()
+      await ended.promise
+      for (const channel of [box.channel, ...box.output]) channel.close()
+    }
+    for (let round = 0; round < 20; round++) await Promise.all([1, 2, 3, 4].map(startAndKill))
+    await until(() => orphans().length === 0, 'the end of all', 1000)
   })
 
   it('of a box ends all of it, and so does its deadline', async (context) => {

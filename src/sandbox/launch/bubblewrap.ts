@@ -1,5 +1,6 @@
 // The walls of a box at level bubblewrap: a root of a few read-only files in namespaces of its own. bwrap starts the
 // launcher in there, which does the rest as it does everywhere.
+import type { ChildProcess } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { ownLibraries } from './own-libraries.ts'
@@ -89,6 +90,22 @@ function isSameFile(path: string, file: string): boolean {
 export function boxedBy(bwrap: number): number | undefined {
   const first = childOf(bwrap)
   return first === undefined ? undefined : childOf(first)
+}
+
+/**
+ * Kills bwrap and what it started. Alone it leaves a child behind that waits for it for ever, where it is killed between
+ * making that child and telling it to go on.
+ */
+export function killWrapped(bwrap: ChildProcess): void {
+  // From here on it makes no child; one that it has is not given away before bwrap, its parent, goes.
+  if (bwrap.pid === undefined || !bwrap.kill('SIGSTOP')) return
+  const first = childOf(bwrap.pid)
+  try {
+    if (first !== undefined) process.kill(first, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+  bwrap.kill('SIGKILL')
 }
 
 function childOf(pid: number): number | undefined {

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { SandboxLevel } from '../sandbox.ts'
 import type { Channel, ChannelEvents } from '../wire/channel.ts'
 import { type ConnectedChild, type Descriptors, spawnConnected } from '../wire/spawn-connected.ts'
-import { BOXED_NODE, boxedBy, bubblewrapArgs } from './bubblewrap.ts'
+import { BOXED_NODE, boxedBy, bubblewrapArgs, killWrapped } from './bubblewrap.ts'
 import type { LaunchOrder } from './launcher.ts'
 import { BOOT, bootMessage, BOX_NODE_FLAGS } from './node-flags.ts'
 import { ownLibraries } from './own-libraries.ts'
@@ -80,9 +80,10 @@ export function spawnBoxed(boxed: BoxedProgram, events: BoxedEvents): BoxedProce
     channel,
     output: [stdout, stderr],
     kill() {
+      if (!isWrapped) return void child.kill('SIGKILL')
       // First: the launcher looks at it once nothing but the death of its parents can end the box.
-      if (isWrapped) channel.close()
-      child.kill('SIGKILL')
+      channel.close()
+      killWrapped(child)
     },
   }
 }

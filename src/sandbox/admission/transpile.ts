@@ -46,19 +46,27 @@ export type TranspiledComponent = { readonly js: Buffer; readonly cores: readonl
  * break, to loop and to fill memory, and whatever it returns is foreign bytes.
  *
  * @param modules where the gate found core modules in `upload`.
+ * @param onGenerated is called when most of the work is done and a script will follow; a child that was turned may call
+ *   it any number of times.
  * @throws BrainError `invalid_request` naming the cause; `sandbox_unavailable` when no child can be started.
  */
 export function transpile(
   upload: Buffer,
   modules: readonly Slice[],
   settings: TranspileSettings,
+  onGenerated: () => void = () => {},
 ): Promise<TranspiledComponent> {
   return new Promise((resolve, reject) => {
-    new TranspileRun({ upload, modules, settings }, { resolve, reject }).start()
+    new TranspileRun({ upload, modules, settings, onGenerated }, { resolve, reject }).start()
   })
 }
 
-type Work = { readonly upload: Buffer; readonly modules: readonly Slice[]; readonly settings: TranspileSettings }
+type Work = {
+  readonly upload: Buffer
+  readonly modules: readonly Slice[]
+  readonly settings: TranspileSettings
+  readonly onGenerated: () => void
+}
 type Settle = { readonly resolve: (result: TranspiledComponent) => void; readonly reject: (error: unknown) => void }
 
 class TranspileRun {
@@ -126,6 +134,8 @@ class TranspileRun {
       case FROM_TRANSPILER.READY:
         this.#ready = true
         return
+      case FROM_TRANSPILER.GENERATED:
+        return this.#work.onGenerated()
       case FROM_TRANSPILER.SCRIPT:
         if (body.length > limits.transpiledBytes) return this.#fail(this.#tooMuchScript(body.length))
         this.#js = Buffer.from(body)

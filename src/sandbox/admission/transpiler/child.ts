@@ -58,6 +58,7 @@ function attempt<T>(fault: number, step: () => T): T {
 
 function sendScript(bytes: Uint8Array): void {
   if (bytes.length > order.maxScriptBytes) fail(TRANSPILE_FAULT.LARGE, String(bytes.length))
+  send(FROM_TRANSPILER.GENERATED)
   const text = attempt(TRANSPILE_FAULT.SCRIPT, () => hoistDefinitions(Buffer.from(bytes).toString('utf8')))
   attempt(TRANSPILE_FAULT.SCRIPT, () => new Script(plainScript(text), { filename: 'tool.js' }))
   send(FROM_TRANSPILER.SCRIPT, text)

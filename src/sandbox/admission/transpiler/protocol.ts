@@ -28,6 +28,8 @@ export const FROM_TRANSPILER = {
   DONE: 5,
   /** Nothing follows: u8 of TRANSPILE_FAULT, then text. */
   FAILED: 6,
+  /** The generator is done: a script will follow, unless there is a fault in it. */
+  GENERATED: 7,
 } as const
 
 export const TRANSPILE_FAULT = {

@@ -16,18 +16,11 @@ const FRAME_BYTES = 4096
  * Whether generated JavaScript is what the generator emits: definitions alone, of familiar names. The process that made
  * it read a hostile upload and may have been turned, so another one judges, in a box of its own that sees nothing but
  * this text. And still the box in which the script runs is what holds it (sandbox J1, decision 0012).
- *
- * @throws BrainError `invalid_request` naming the difference; `sandbox_unavailable` when no child can be started.
  */
-export function checkScript(script: Buffer, settings: TranspileSettings): Promise<void> {
-  return new Promise((resolve, reject) => new ScriptCheck(settings, { resolve, reject }).start(script))
-}
-
-type Settle = { readonly resolve: () => void; readonly reject: (error: BrainError) => void }
-
-class ScriptCheck {
+export class ScriptCheck {
   readonly #settings: TranspileSettings
-  readonly #settle: Settle
+  readonly #verdict = Promise.withResolvers<void>()
+  #started = false
   #ready = false
   #settled = false
   #output = ''
@@ -37,13 +30,17 @@ class ScriptCheck {
   readonly #onAbort = (): void =>
     this.#end(new BrainError('overloaded', 'Cannot check the generated JavaScript: the server is stopping'))
 
-  constructor(settings: TranspileSettings, settle: Settle) {
+  constructor(settings: TranspileSettings) {
     this.#settings = settings
-    this.#settle = settle
+    // Whoever does not ask for the verdict is not told of it.
+    this.#verdict.promise.catch(() => {})
   }
 
-  start(script: Buffer): void {
-    const { transpiler, spawn, limits, signal } = this.#settings
+  /** Starts the child, which takes as long as judging a small script; {@link judge} does it where this was not called. */
+  start(): void {
+    if (this.#started || this.#settled) return
+    this.#started = true
+    const { transpiler, spawn, signal } = this.#settings
     if (signal.aborted) return this.#onAbort()
     signal.addEventListener('abort', this.#onAbort, { once: true })
     const reader = new FrameReader(FRAME_BYTES, {
@@ -62,17 +59,29 @@ class ScriptCheck {
         },
       )
     } catch (cause) {
-      return this.#end(unavailable(messageOf(cause)))
+      this.#end(unavailable(messageOf(cause)))
     }
-    const limit = describeLimit('admissionSecs', limits)
-    this.#timer = setTimeout(
-      () => this.#end(costly(`takes longer than ${limit} to check`)),
-      limits.admissionSecs * 1000,
-    )
+  }
+
+  /**
+   * Once.
+   *
+   * @throws BrainError `invalid_request` naming the difference; `sandbox_unavailable` when no child can be started.
+   */
+  judge(script: Buffer): Promise<void> {
+    this.start()
+    const { limits } = this.#settings
+    const tooLong = () => this.#end(costly(`takes longer than ${describeLimit('admissionSecs', limits)} to check`))
+    if (!this.#settled) this.#timer = setTimeout(tooLong, limits.admissionSecs * 1000)
     const size = Buffer.allocUnsafe(4)
     size.writeUInt32LE(script.length)
-    this.#child.channel.write(size)
-    this.#child.channel.write(script)
+    for (const part of [size, script]) if (!this.#settled) this.#child?.channel.write(part)
+    return this.#verdict.promise
+  }
+
+  /** Ends the child, if there is one. */
+  close(): void {
+    this.#end(unavailable('it was closed'))
   }
 
   #onFrame(type: number, body: Buffer): void {
@@ -98,8 +107,8 @@ class ScriptCheck {
     this.#settings.signal.removeEventListener('abort', this.#onAbort)
     this.#child?.kill()
     this.#child?.channel.close()
-    if (error === undefined) this.#settle.resolve()
-    else this.#settle.reject(error)
+    if (error === undefined) this.#verdict.resolve()
+    else this.#verdict.reject(error)
   }
 }
 

@@ -70,7 +70,7 @@ describe('a box of one key', () => {
   })
 
   it('is shared, for a while, where more boxes are busy than there are processors', async () => {
-    const script = `imports['brain:tool/host'].emit('x', '1'); return String(process.pid)`
+    const script = `imports['brain:tool/host'].emit('x', '1'); return String(performance.timeOrigin)`
     const id = lab.plant(scripted(`${script} // crowded`))
     /** Calls that have begun, each with a function that lets it end. */
     const begin = async (component: typeof id, key: string) => {

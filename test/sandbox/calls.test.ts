@@ -175,7 +175,7 @@ describe('Sandbox.invoke()', () => {
     await other.runs
     process.kill(box!.pid, 'SIGKILL')
     const { end } = await victim.execution.ended
-    expect(end).toEqual({ type: 'lost', message: expect.stringMatching(/SIGKILL|exit code 137/) })
+    expect(end).toEqual({ type: 'lost', message: expect.stringContaining('SIGKILL') })
     release.resolve('1')
     expect((await other.execution.ended).end).toEqual({ type: 'returned', text: 'ok' })
   })

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import { constants } from 'node:os'
 import type { SandboxLevel } from '../sandbox.ts'
 import type { Channel, ChannelEvents } from '../wire/channel.ts'
 import { type ConnectedChild, type Descriptors, spawnConnected } from '../wire/spawn-connected.ts'
@@ -66,7 +67,7 @@ export function spawnBoxed(boxed: BoxedProgram, events: BoxedEvents): BoxedProce
   ])
   const [stdout, stderr, channel] = channels
   if (stdout === undefined || stderr === undefined || channel === undefined) throw new Error('Cannot connect a box')
-  watch(child, events.onExit)
+  watch(child, level, events.onExit)
   const program = bootMessage(boxed.program)
   channel.write(level.name === 'none' ? program : Buffer.concat([bootMessage(boxed.launcher), program]))
   const isWrapped = level.bubblewrap !== undefined
@@ -88,7 +89,15 @@ export function spawnBoxed(boxed: BoxedProgram, events: BoxedEvents): BoxedProce
   }
 }
 
-function watch(child: ChildProcess, onEnd: (how: string) => void): void {
+/** What a program that waits for another adds to the number of the signal that ended it. */
+const ENDED_BY_SIGNAL = 128
+
+/** bwrap reports as its exit code by which signal the box ended. */
+function signalOf(code: number): string | undefined {
+  return Object.entries(constants.signals).find(([, signal]) => signal + ENDED_BY_SIGNAL === code)?.[0]
+}
+
+function watch(child: ChildProcess, { bubblewrap }: SandboxLevel, onEnd: (how: string) => void): void {
   let ended = false
   const end = (how: string) => {
     if (ended) return
@@ -97,7 +106,10 @@ function watch(child: ChildProcess, onEnd: (how: string) => void): void {
   }
   child.on('error', (error) => end(error.message))
   // Not 'exit': where its pipes are Node's own, they are read to their end first.
-  child.on('close', (code, signal) => end(signal ?? `exit code ${code}`))
+  child.on('close', (code, signal) => {
+    const inner = bubblewrap === undefined || code === null ? undefined : signalOf(code)
+    end(signal ?? inner ?? `exit code ${code}`)
+  })
 }
 
 /** The launcher becomes the Node of the box; without a level Node is started as it is. */

@@ -12,8 +12,8 @@ const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
 const from = (path: string): string => join(root, path)
 
-/** Packages whose code is inside the transpiler's bundle and modules. */
-const BUNDLED = ['@bytecodealliance/jco-transpile', '@bytecodealliance/preview2-shim']
+/** Packages whose code is inside the scripts of admission and its modules. */
+const BUNDLED = ['@bytecodealliance/jco-transpile', '@bytecodealliance/preview2-shim', 'acorn']
 
 async function compile(project: string, outDirectory: string): Promise<void> {
   await run(from('node_modules/.bin/tsc'), ['-p', from(project), '--outDir', outDirectory]).catch((error: unknown) => {
@@ -70,7 +70,7 @@ async function thirdPartyLicenses(): Promise<string> {
       license: string
     }
     const text = await readFile(join(directory, 'LICENSE'), 'utf8')
-    return `lib/sandbox/admission/transpiler holds code of ${name} ${version}, ${license}:\n\n${text.trim()}\n`
+    return `lib/sandbox holds code of ${name} ${version}, ${license}:\n\n${text.trim()}\n`
   })
   return (await Promise.all(texts)).join(`\n${'='.repeat(80)}\n\n`)
 }

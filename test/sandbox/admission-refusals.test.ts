@@ -159,15 +159,17 @@ describe('a component that costs too much to transpile', () => {
     await quick.close()
   })
 
-  test('leaves the next one alone, twenty times in turn', async () => {
+  test('leaves the next one alone, again and again', async () => {
+    // A hundred of other kinds are in http/hostile-uploads.
+    const ROUNDS = 4
     // Good ones must come through on a busy machine: a second is not enough for that.
     const impatient = await openStore({ limits: { admissionSecs: 5, transpiledBytes: 256 * 1024 } })
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < ROUNDS; round++) {
       const bomb = round === 0 ? resultBomb(18) : tupleBomb(10)
       expect(await refusalOf(impatient.admit(toBuffer(bomb)))).toMatchObject({ fault: 'too_complex' })
       expect((await impatient.admit(good(round))).id).toBe(idOf(good(round)))
     }
-    expect(await impatient.store.list('local')).toHaveLength(20)
+    expect(await impatient.store.list('local')).toHaveLength(ROUNDS)
     await impatient.close()
   })
 

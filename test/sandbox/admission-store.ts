@@ -15,7 +15,8 @@ import { probeLevel } from '../../src/sandbox/level.ts'
 import type { SandboxLevel } from '../../src/sandbox/sandbox.ts'
 import { ajvSchemas } from './admission-schemas.ts'
 
-export const level = await probeLevel()
+/** Landlock, which starts quickest: bwrap is not looked for. What is about levels runs at both (levels.ts). */
+export const level = await probeLevel({ searchPath: '' })
 if (level.name === 'none')
   throw new Error(`admission cannot be tested on this machine, it offers no sandbox: ${level.remarks.join('; ')}`)
 

@@ -20,7 +20,8 @@ import type { HostServices, Invocation, InvocationEnd, InvocationFacts, Sandbox 
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-export const level = await probeLevel()
+/** Landlock, which starts quickest: bwrap is not looked for. What is about levels runs at both (levels.ts). */
+export const level = await probeLevel({ searchPath: '' })
 if (level.name === 'none')
   throw new Error(
     `These tests need a machine that offers a sandbox level; this one does not: ${level.remarks.join('; ')}`,

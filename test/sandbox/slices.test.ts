@@ -121,7 +121,7 @@ describe.concurrent('slices', () => {
         const input = JSON.stringify({ seed })
         const mounts = [{ guest: '/workspace', workspace: 'slices/env', write: true }] as const
         const { end } = await lab.call(guest, { input, mounts, key: `${guest}-${number % 2}`, deadlineInMs: 1000 })
-        // What a box says after its call is over is the fault of the next call with its key (design 2).
+        // A call may also find no box in time, on a busy machine, or one that broke its protocol while it was idle.
         const kind = end.type === 'refused' ? end.code : end.type
         expect(ENDS.split(' '), `case ${number}, ${input}: ${JSON.stringify(end)}`).toContain(kind)
         seen.set(kind, (seen.get(kind) ?? 0) + 1)

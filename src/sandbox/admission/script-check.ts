@@ -7,7 +7,7 @@ import { FROM_SCRIPT_CHECK } from './script-check/protocol.ts'
 import type { TranspileSettings } from './transpile.ts'
 
 const MIB = 1024 * 1024
-/** The syntax tree of the largest script that is allowed can be made to take more; jco's, of 1.4 MB, takes 150 MiB. */
+/** The syntax tree of the largest script that is allowed can be made to take more; those of real tools take far less. */
 const HEAP_MIB = 512
 const LIMITS = { dataBytes: 1536 * MIB, cpuSecs: 5 }
 const FRAME_BYTES = 4096

@@ -54,7 +54,7 @@ export class Component {
     this.#memories = new Set()
   }
 
-  /** Linear memory of the latest instance. V8 does not count it. */
+  /** Linear memory of the latest instance. */
   get memoryBytes(): number {
     let sum = 0
     for (const memory of this.#memories) sum += memory.buffer.byteLength

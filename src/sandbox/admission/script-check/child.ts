@@ -1,6 +1,7 @@
 // Runs in a box, once: judges one script, which another box made. It parses, it never runs what it parsed.
-import { readSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
 import { frame } from '../../wire/frames.ts'
+import { readChannel } from '../read-channel.ts'
 import { faultOfScript } from './fault-of-script.ts'
 import { FROM_SCRIPT_CHECK } from './protocol.ts'
 
@@ -8,16 +9,6 @@ const CHANNEL = 3
 const MAX_TEXT = 500
 /** As boxes decode it, but that they would take what is no UTF-8. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-function read(size: number): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(size)
-  for (let at = 0; at < size;) {
-    const count = readSync(CHANNEL, bytes, at, size - at, null)
-    if (count === 0) process.exit(1)
-    at += count
-  }
-  return bytes
-}
 
 function faultOf(script: Buffer): string {
   let text: string
@@ -34,5 +25,8 @@ function faultOf(script: Buffer): string {
 }
 
 writeSync(CHANNEL, frame(FROM_SCRIPT_CHECK.READY))
-writeSync(CHANNEL, frame(FROM_SCRIPT_CHECK.VERDICT, faultOf(read(read(4).readUInt32LE())).slice(0, MAX_TEXT)))
+writeSync(
+  CHANNEL,
+  frame(FROM_SCRIPT_CHECK.VERDICT, faultOf(readChannel(readChannel(4).readUInt32LE())).slice(0, MAX_TEXT)),
+)
 process.exit(0)

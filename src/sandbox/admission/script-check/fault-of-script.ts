@@ -1,6 +1,6 @@
 import { type AnyNode, parse, type Program, type Statement } from 'acorn'
 import { plainScript } from '../../wire/plain-script.ts'
-import { eachPart } from './each-part.ts'
+import { eachPart } from '../syntax/each-part.ts'
 import { type FreeName, freeNames } from './free-names.ts'
 
 const ENTRY = 'instantiate'

@@ -1,6 +1,6 @@
 import type { AnyNode, ArrowFunctionExpression, FunctionDeclaration, FunctionExpression, Identifier } from 'acorn'
-import { boundNames } from '../transpiler/bound-names.ts'
-import { eachPart } from './each-part.ts'
+import { boundNames } from '../syntax/bound-names.ts'
+import { eachPart } from '../syntax/each-part.ts'
 
 type AnyFunction = FunctionDeclaration | FunctionExpression | ArrowFunctionExpression
 type Scope = { readonly names: ReadonlySet<string>; readonly outer: Scope | undefined }

@@ -1,5 +1,6 @@
 import { type AnyNode, type FunctionDeclaration, parse, type Statement } from 'acorn'
-import { boundNames } from './bound-names.ts'
+import { boundNames } from '../syntax/bound-names.ts'
+import { eachPart } from '../syntax/each-part.ts'
 
 /** Debug output of jco's runtime: some fifty calls in a host call, each of which makes an object to say nothing. */
 const DEBUG = '_debugLog'
@@ -145,12 +146,9 @@ function isConstant(node: AnyNode | null | undefined): node is AnyNode {
 /** Statements that only call DEBUG, in the order of the script. */
 function debugCalls(program: AnyNode): Span[] {
   const found: Span[] = []
-  const visit = (value: unknown): void => {
-    if (typeof value !== 'object' || value === null) return
-    if (Array.isArray(value)) {
-      for (const part of value) visit(part)
-    } else if (isDebugCall(value as AnyNode)) found.push(value as AnyNode)
-    else for (const part of Object.values(value)) visit(part)
+  const visit = (node: AnyNode): void => {
+    if (isDebugCall(node)) found.push(node)
+    else eachPart(node, visit)
   }
   visit(program)
   return found

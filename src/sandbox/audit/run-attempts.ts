@@ -1,6 +1,6 @@
 // Runs what hostile JavaScript tries in a real box, and says what came of it.
 import { loadScripts } from '../bundle.ts'
-import { spawnBoxed } from '../launch/spawn-boxed.ts'
+import { runBoxed } from '../launch/run-boxed.ts'
 import type { SandboxLevel } from '../sandbox.ts'
 import { ATTEMPTS, type Attempt } from './attempts.ts'
 import { openAttacked } from './attacked.ts'
@@ -59,9 +59,7 @@ type BoxAnswers = { readonly answers: Readonly<Record<string, string>> | undefin
 
 async function answersOfBox(level: SandboxLevel, walls: Walls, source: string): Promise<BoxAnswers> {
   const { launcher } = await loadScripts()
-  const ended = Promise.withResolvers<string>()
-  let text = ''
-  const box = spawnBoxed(
+  const { said, how } = await runBoxed(
     {
       level,
       launcher,
@@ -69,17 +67,9 @@ async function answersOfBox(level: SandboxLevel, walls: Walls, source: string): 
       nodeFlags: walls === 'whole' ? [] : WITHOUT_NODES_OWN,
       limits: LIMITS,
     },
-    {
-      onChannel: { onBytes: (bytes) => (text = (text + bytes.toString('utf8')).slice(0, LONGEST_OUTPUT)) },
-      onOutput: () => undefined,
-      onExit: (how) => setImmediate(() => ended.resolve(how)),
-    },
+    { ms: ATTEMPTS_MS, most: LONGEST_OUTPUT },
   )
-  const timer = setTimeout(() => box.kill(), ATTEMPTS_MS)
-  const end = await ended.promise
-  clearTimeout(timer)
-  for (const channel of [box.channel, ...box.output]) channel.close()
-  return { answers: parseAnswers(text), end }
+  return { answers: parseAnswers(said), end: how }
 }
 
 /** What a box says is text of a stranger, also here. */

@@ -9,8 +9,8 @@ import type { Diagnosis } from '../../src/cli/doctor.ts'
 import { ATTEMPTS } from '../../src/sandbox/audit/attempts.ts'
 import { runAttempts } from '../../src/sandbox/audit/run-attempts.ts'
 import { LEVELS, offeredLevel } from '../sandbox/levels.ts'
+import { USERS } from '../support/users.ts'
 
-const NOBODY = 65_534
 const command = join(import.meta.dirname, '../../src/cli/brain.ts')
 
 let directory = ''
@@ -21,14 +21,6 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 type Run = { readonly code: number; readonly out: string }
-
-const users: readonly (readonly [string, number | undefined])[] =
-  process.getuid?.() === 0
-    ? [
-        ['root', undefined],
-        ['an ordinary user', NOBODY],
-      ]
-    : [['an ordinary user', undefined]]
 
 function brain(args: readonly string[], env: NodeJS.ProcessEnv = {}, uid?: number): Promise<Run> {
   const options = { env: { PATH: process.env['PATH'], ...env }, ...(uid === undefined ? {} : { uid, gid: uid }) }
@@ -46,7 +38,7 @@ const doctor = async (args: readonly string[], env?: NodeJS.ProcessEnv, uid?: nu
 }
 
 describe('brain doctor', () => {
-  it.each(users)('exits 0 where components can run, for %s', async (_user, uid) => {
+  it.each(USERS)('exits 0 where components can run, for %s', async (_user, uid) => {
     const data = join(directory, `data-${uid}`)
     mkdirSync(data, { mode: 0o777 })
     chmodSync(data, 0o777)
@@ -74,7 +66,7 @@ describe('brain doctor', () => {
 })
 
 describe('brain audit', () => {
-  it.each(users)('finds nothing that gets through, at every level, for %s', async (_user, uid) => {
+  it.each(USERS)('finds nothing that gets through, at every level, for %s', async (_user, uid) => {
     const { code, out } = await brain(['audit', '--json'], {}, uid)
     const report = JSON.parse(out) as AuditReport
     expect(report.rows.filter(({ outcome }) => outcome !== 'denied')).toEqual([])

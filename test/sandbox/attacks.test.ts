@@ -9,6 +9,7 @@ import { auditedAttempts, runAttempts } from '../../src/sandbox/audit/run-attemp
 import { type ControlAnswers, runControl } from '../../src/sandbox/audit/run-control.ts'
 import type { SandboxLevel } from '../../src/sandbox/sandbox.ts'
 import { LEVELS, offeredLevel } from './levels.ts'
+import { USERS } from '../support/users.ts'
 
 type Outcome = Readonly<Record<string, string>>
 
@@ -36,15 +37,6 @@ async function asComponent(level: SandboxLevel, uid: number | undefined): Promis
   return JSON.parse(end.text) as Outcome
 }
 
-const NOBODY = 65_534
-const users: readonly (readonly [string, number | undefined])[] =
-  process.getuid?.() === 0
-    ? [
-        ['root', undefined],
-        ['an ordinary user', NOBODY],
-      ]
-    : [['an ordinary user', undefined]]
-
 let free: ControlAnswers
 /** Only an attempt that succeeds without a box proves something when it fails in one. */
 let real: readonly string[]
@@ -63,7 +55,7 @@ it('what is tried succeeds without a box', () => {
 })
 
 describe.each(LEVELS)('hostile JavaScript in a box of level %s', (name) => {
-  it.for(users)('of %s gets nothing of what succeeds without a box', async ([, uid], context) => {
+  it.for(USERS)('of %s gets nothing of what succeeds without a box', async ([, uid], context) => {
     const box = await asComponent(offeredLevel(name, context), uid)
     expect(Object.keys(box).toSorted()).toEqual(ATTEMPTS.map((attempt) => attempt.name).toSorted())
     expect(Object.keys(box).filter((attempt) => box[attempt] === 'THROUGH')).toEqual([])

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Ended, type Lab, openLab, scripted } from './lab.ts'
+import { type Ended, type Lab, openLab, scripted, until } from './lab.ts'
 
 let lab: Lab
 beforeAll(async () => {
@@ -11,6 +11,8 @@ afterAll(async () => {
 })
 
 const pidOf = ({ end }: Ended): string => (end.type === 'returned' ? end.text : `${end.type}: ${JSON.stringify(end)}`)
+
+const READY = new Set(['starting', 'warm', 'idle'])
 
 /** Finishes, goes on for `input` milliseconds, returns the process it ran in. */
 const FINISHES = scripted(`
@@ -65,7 +67,11 @@ describe('a box of one key', () => {
     const parallel = await Promise.all([1, 2, 3].map(() => lab.call(id, { services })))
     expect(new Set(parallel.map(pidOf)).size).toBe(3)
     const pids = new Set<string>()
-    for (let call = 0; call < 6; call++) pids.add(pidOf(await lab.call(id)))
+    for (let call = 0; call < 6; call++) {
+      // One that is still being made ready is not waited for while another is idle.
+      await until(async () => (await lab.sandbox.status()).boxes.every(({ state }) => READY.has(state)), 'ready boxes')
+      pids.add(pidOf(await lab.call(id)))
+    }
     expect(pids.size).toBe(1)
   })
 

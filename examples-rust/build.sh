@@ -1,14 +1,15 @@
 #!/bin/bash
-# usage: build.sh [--toolchain DIR] [--out DIR] [WORKSPACE]
+# usage: build.sh [--toolchain DIR] [--target-dir DIR] [--out DIR] [WORKSPACE]
 #
 # Builds every tool of a cargo workspace (default: this folder) as a component and copies them to --out (default:
 # WORKSPACE/target/components). Without --toolchain, the Rust on the PATH is used, with its target wasm32-wasip2. With
 # --toolchain, one that setup-toolchain.sh made: then the bytes are the same on every machine and in every folder.
+# Workspaces that are given the same --target-dir (default: WORKSPACE/target) compile what they both depend on once.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 repository=$(dirname "$here")
-toolchain='' out='' workspace=$here
+toolchain='' build='' out='' workspace=$here
 
 fail() {
   echo "Cannot build the Rust tools: $1" >&2
@@ -18,6 +19,7 @@ fail() {
 while [ $# -gt 0 ]; do
   case $1 in
   --toolchain) toolchain=$(cd "$2" && pwd) && shift 2 ;;
+  --target-dir) build=$2 && shift 2 ;;
   --out) out=$2 && shift 2 ;;
   -*) fail "unknown option $1" ;;
   *) workspace=$(cd "$1" && pwd) && shift ;;
@@ -26,7 +28,7 @@ done
 command -v cargo >/dev/null || fail "there is no cargo on the PATH; install Rust first, with rustup or as the package cargo"
 
 target=wasm32-wasip2
-build=$workspace/target
+build=$(mkdir -p "${build:-$workspace/target}" && cd "${build:-$workspace/target}" && pwd)
 if [ -n "$toolchain" ]; then
   recipe=$("$here/setup-toolchain.sh" --recipe)
   [ "$(cat "$toolchain/complete" 2>/dev/null)" = "$recipe" ] ||

@@ -1,6 +1,5 @@
 // Runs in a box: receives one component, then runs invocations, each in a fresh instance that was made beforehand.
 // Everything here shares a process with hostile code: it keeps honest tools right, it protects nobody.
-import { getHeapStatistics } from 'node:v8'
 import { DONE_HEAD, END, FAULT, FROM_BOX, type LoadHead } from '../wire/box-frames.ts'
 import { unpackTexts } from '../wire/texts.ts'
 import { Component, type Tool } from './component.ts'
@@ -83,8 +82,6 @@ class Instances {
   readonly #most: number
   #deadBytes = 0
   #dead = 0
-  /** External memory, as V8 counts it, at its highest since the last collection. */
-  #mostHeld = 0
 
   constructor(component: Component, budget: number) {
     this.#component = component
@@ -94,19 +91,8 @@ class Instances {
   /** The latest instance is not used any more. */
   bury(): void {
     this.#deadBytes += this.#component.memoryBytes
-    this.#noticeCollection()
     this.#component.release()
     this.#dead++
-  }
-
-  /** V8 collects on its own as well: as often as we would for small tools, so that every second collection found nothing. */
-  #noticeCollection(): void {
-    const held = getHeapStatistics().external_memory
-    this.#mostHeld = Math.max(this.#mostHeld, held)
-    // Only a collection of all there is frees so much at once.
-    if (this.#mostHeld - held < this.#deadBytes / 2) return
-    this.#deadBytes = 0
-    this.#mostHeld = held
   }
 
   async next(): Promise<Tool> {
@@ -124,7 +110,7 @@ class Instances {
     // What a weak reference was asked for stays until the event loop turns, which it does nowhere else.
     await new Promise<void>((resolve) => nextTurn(resolve))
     collect()
-    this.#deadBytes = this.#dead = this.#mostHeld = 0
+    this.#deadBytes = this.#dead = 0
   }
 }
 

@@ -18,7 +18,7 @@ import { buildServer, type Health } from './http/server.ts'
 import type { Journal } from './journal/journal.ts'
 import { openSqliteJournal } from './journal/sqlite/sqlite-journal.ts'
 import type { ModelProvider } from './model/model-provider.ts'
-import { remoteProvider } from './model/remote/remote-provider.ts'
+import { catalogueOf, remoteProvider } from './model/remote/remote-provider.ts'
 import { parseScript, scriptedProvider } from './model/scripted/scripted-provider.ts'
 import { openComponents } from './sandbox/admission/components.ts'
 import { loadTranspiler } from './sandbox/admission/transpiler/program.ts'
@@ -154,6 +154,7 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     events: new EventFeed(sessions, limits),
     tools: new ToolRegistry(components, journal),
     files: new WorkspaceService(sessions, files, workspaceName),
+    models: catalogueOf(config.providers),
   })
   return { app, service, streams, sessions }
 }

@@ -31,7 +31,7 @@ describe.each(WIRES)('a provider that speaks $dialect', (wire) => {
     const failure = await openLab(`http://127.0.0.1:${port}/v1`, { dialect }).fail()
     expect(failure).toMatchObject({
       code: 'model_provider_failed',
-      message: `Cannot reach provider "test" at 127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}; nothing was sent`,
+      message: 'Cannot reach provider "test": no connection (ECONNREFUSED); nothing was sent',
       retryable: true,
       ambiguous: false,
     })

@@ -49,6 +49,13 @@ describe('what OpenAI Responses is asked', () => {
     })
   })
 
+  it('takes a format in the form of chat completions too', async () => {
+    const schema = { name: 'n', schema: { type: 'object' }, strict: true }
+    const body = await sent({ response_format: { type: 'json_schema', json_schema: schema } })
+    expect(body.text).toEqual({ format: { type: 'json_schema', ...schema } })
+    expect(await sent({ response_format: null })).not.toHaveProperty('text')
+  })
+
   it('asks for sealed reasoning only where the model reasons', async () => {
     for (const [model, asks] of [
       ['gpt-5.2', true],

@@ -150,6 +150,27 @@ describe('a turn with a provider over HTTP', () => {
     expect(ended).toEqual(ended.toSorted((a, b) => b - a))
   })
 
+  it('gives the model an error with everything that the tool said of it, or its content in place of that', async () => {
+    await using harness = harnessWith()
+    const error = { code: 'no_seat', message: 'sold out', retryable: true, details: { row: [1, 2] } }
+    harness.binding.script = async ({ call, services }) => {
+      const content = call.input.includes('short') ? { content: 'no luck' } : {}
+      await services.finish(JSON.stringify({ status: 'error', error, ...content }))
+      return { type: 'result', text: '' }
+    }
+    fake.says(
+      callsOf({ id: 'a', name: 't', arguments: '{}' }, { id: 'b', name: 't', arguments: '{"how":"short"}' }),
+      say('done'),
+    )
+    const id = await harness.create({ ...openai, tools: [toolNamed('t')] })
+    await harness.send(id, 'go')
+    const [plain, short] = fake.asked[1]!.body.input.slice(-2)
+    expect(JSON.parse(plain.output)).toEqual(error)
+    expect(short.output).toBe('no luck')
+    const ends = dataOfAll(await harness.records(id), 'tool_call_ended')
+    for (const { outcome } of ends) expect(outcome).toMatchObject({ status: 'error', error })
+  })
+
   it('runs thirty calls of one answer, with repeated and empty ids', async () => {
     await using harness = harnessWith()
     harness.binding.script = echo
@@ -258,29 +279,35 @@ describe('a turn with a provider over HTTP', () => {
 })
 
 describe('a model call of a tool', () => {
-  it('shows no frame, is aborted by the end of its tool, and is recorded in doubt (contract A18)', async () => {
-    await using harness = harnessWith()
-    const id = await harness.create({ ...openai, tools: [toolNamed('t')] })
-    fake.says(hangAfter({ type: 'response.output_text.delta', output_index: 0, delta: 'secret thought' }))
-    const reader = follow(harness, id)
-    const before = fake.aborted
-    const called = harness.call(id, 't', {}, { wait: 'finished' })
-    const { services } = await harness.binding.next()
-    const asked = services.model(
-      JSON.stringify({ messages: [{ role: 'user', content: [{ type: 'text', text: 'q' }] }] }),
-    )
-    await expect.poll(() => fake.asked.length).toBe(1)
-    await services.finish('{"status":"ok","value":1}')
-    await expect(asked).rejects.toMatchObject({ code: 'unknown' })
-    await called
-    await expect.poll(() => fake.aborted).toBe(before + 1)
-    const records = await harness.records(id)
-    expect(dataOfAll(records, 'model_call_failed')).toMatchObject([{ code: 'unknown', ambiguous: true }])
-    expect(records.find(({ event_type: kind }) => kind === 'model_call_failed')?.origin).toMatchObject({ kind: 'tool' })
-    reader.stop()
-    expect(reader.items.filter(({ type }) => type === 'live')).toEqual([])
-    expect(JSON.stringify(records)).not.toContain('secret thought')
-  })
+  it.each(['finish', 'cancel', 'deadline'] as const)(
+    'shows no frame, is aborted by %s, and is recorded in doubt (contract A18)',
+    async (way) => {
+      await using harness = harnessWith()
+      const id = await harness.create({ ...openai, tools: [toolNamed('t')] })
+      fake.says(hangAfter({ type: 'response.output_text.delta', output_index: 0, delta: 'secret thought' }))
+      const reader = follow(harness, id)
+      const before = fake.aborted
+      const called = harness.call(id, 't', {}, { wait: 'finished', ...(way === 'deadline' ? { deadlineMs: 400 } : {}) })
+      const { services } = await harness.binding.next()
+      const question = { messages: [{ role: 'user', content: [{ type: 'text', text: 'q' }] }] }
+      const asked = services.model(JSON.stringify(question))
+      asked.catch(() => undefined)
+      await expect.poll(() => fake.asked.length).toBe(1)
+      if (way === 'finish') await services.finish('{"status":"ok","value":1}')
+      if (way === 'cancel') await harness.cancel(id)
+      await expect(asked).rejects.toMatchObject({ code: 'unknown' })
+      await called
+      await expect.poll(() => fake.aborted).toBe(before + 1)
+      const records = await harness.records(id)
+      expect(dataOfAll(records, 'model_call_failed')).toMatchObject([{ code: 'unknown', ambiguous: true }])
+      const failed = records.find(({ event_type: kind }) => kind === 'model_call_failed')
+      expect(failed?.origin).toMatchObject({ kind: 'tool' })
+      reader.stop()
+      expect(reader.items.filter(({ type }) => type === 'live')).toEqual([])
+      expect(JSON.stringify(records)).not.toContain('secret thought')
+      expect(fake.asked).toHaveLength(1)
+    },
+  )
 })
 
 describe('a session that its provider cannot serve', () => {

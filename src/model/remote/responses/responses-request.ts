@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../../kernel/json.ts'
 import type { Block, Media, Message, ModelRequest, ToolResultBlock } from '../../../contract/message.ts'
 import type { ModelDefinition } from '../../../contract/model-catalogue.ts'
 import { optionsOf } from '../check-request.ts'
@@ -21,10 +21,16 @@ export function responsesRequest(
     ...known({ max_output_tokens: most }),
     ...(system === undefined || system === '' ? {} : { instructions: system }),
     ...(tools.length === 0 ? {} : { tools: tools.map(toTool) }),
-    ...(format === undefined || format === null ? {} : { text: { format } }),
+    ...(format === undefined || format === null ? {} : { text: { format: flat(format) } }),
     // Without a store the next request must bring the reasoning along; other models refuse to be asked for it.
     ...(isReasoning ? { include: ['reasoning.encrypted_content'] } : {}),
   }
+}
+
+/** Chat completions have the schema one level deeper; that form is taken too. */
+function flat(format: JsonObject): JsonObject {
+  const { json_schema: nested, ...rest } = format
+  return isJsonObject(nested) ? { ...rest, ...nested } : format
 }
 
 /** The body of `POST /responses/compact`, which takes neither tools nor a stream. */

@@ -97,16 +97,16 @@ function watchConnection(request: ClientRequest, { url, limits }: Exchange): Con
   return state
 }
 
-function unreachable({ provider, url, limits }: Exchange, cause: unknown, isLate: boolean): ModelFailure {
-  const host = new URL(url).host
+function unreachable({ provider, limits }: Exchange, cause: unknown, isLate: boolean): ModelFailure {
+  // Node's words name the address, which is the operator's to know.
+  const { code } = cause as NodeJS.ErrnoException
   const reason = isLate
     ? `no connection within ${limits.modelConnectSecs} seconds (${LIMITS.modelConnectSecs.variable})`
-    : messageOf(cause)
-  return new ModelFailure(
-    'model_provider_failed',
-    `Cannot reach provider "${provider}" at ${host}: ${reason}; nothing was sent`,
-    { retryable: true, cause },
-  )
+    : `no connection${code === undefined ? '' : ` (${code})`}`
+  return new ModelFailure('model_provider_failed', `Cannot reach provider "${provider}": ${reason}; nothing was sent`, {
+    retryable: true,
+    cause,
+  })
 }
 
 function lost(provider: string, cause: unknown): ModelFailure {

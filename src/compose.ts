@@ -18,6 +18,7 @@ import { buildServer, type Health } from './http/server.ts'
 import type { Journal } from './journal/journal.ts'
 import { openSqliteJournal } from './journal/sqlite/sqlite-journal.ts'
 import type { ModelProvider } from './model/model-provider.ts'
+import { catalogueOf, remoteProvider } from './model/remote/remote-provider.ts'
 import { parseScript, scriptedProvider } from './model/scripted/scripted-provider.ts'
 import { openComponents } from './sandbox/admission/components.ts'
 import { loadTranspiler } from './sandbox/admission/transpiler/program.ts'
@@ -153,6 +154,7 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     events: new EventFeed(sessions, limits),
     tools: new ToolRegistry(components, journal),
     files: new WorkspaceService(sessions, files, workspaceName),
+    models: catalogueOf(config.providers),
   })
   return { app, service, streams, sessions }
 }
@@ -179,10 +181,15 @@ async function openComponentStore(
   })
 }
 
-async function openProviders({ scriptedModel }: Config): Promise<ReadonlyMap<string, ModelProvider>> {
-  if (scriptedModel === undefined) return new Map()
-  const { file } = scriptedModel
-  return new Map([['scripted', scriptedProvider(file === undefined ? undefined : await readScript(file))]])
+async function openProviders(config: Config): Promise<ReadonlyMap<string, ModelProvider>> {
+  const { providers, scriptedModel, limits } = config
+  const remote = providers.map((definition) => remoteProvider(definition, limits))
+  const scripted = scriptedModel === undefined ? [] : [await openScripted(scriptedModel.file)]
+  return new Map([...remote, ...scripted].map((provider) => [provider.id, provider]))
+}
+
+async function openScripted(file: string | undefined): Promise<ModelProvider> {
+  return scriptedProvider(file === undefined ? undefined : await readScript(file))
 }
 
 async function readScript(file: string): Promise<ReturnType<typeof parseScript>> {

@@ -43,6 +43,12 @@ const PURPOSE: Readonly<Record<LimitName, string>> = {
     'components and artifacts on disk; the least recently used artifacts go first, and are made again when needed; uploads never do',
   coreInstances: 'core instances of one component',
   modelSecs: 'time of one model call',
+  modelConnectSecs: 'time to reach the provider of a model, TLS included',
+  modelOutputBytes: 'answer of one model call, as JSON text',
+  modelDeltaBytes: 'one live frame of an answer that is being written; a longer piece becomes several',
+  modelStreamBytes: "body of a provider's answer, as it comes",
+  modelFrameBytes: 'one event of a stream of a provider, beyond what it repeats of the request and of earlier events',
+  modelErrorBytes: 'what is read of the body of a refusal of a provider',
 }
 
 /** Where 0 has a meaning of its own, the purpose says which. */

@@ -1,7 +1,9 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { LIMITS, type LimitName, type Limits } from '../contract/limits.ts'
+import type { ProviderDefinition } from '../contract/model-catalogue.ts'
 import { type NetworkOrigin, parseOrigin } from '../contract/network-origin.ts'
+import { baseUrl, ownProviders, readProvidersFile } from './providers.ts'
 
 /** What the server is told to be. Rooms get their own slice of it. */
 export type Config = {
@@ -19,6 +21,8 @@ export type Config = {
   readonly secrets: ReadonlyMap<string, string>
   readonly secretKey: string | undefined
   readonly sessionIdleTtlMs: number | undefined
+  /** Providers of models that are reached over HTTP: the server's own, then those of the operator. */
+  readonly providers: readonly ProviderDefinition[]
   readonly scriptedModel: { readonly file: string | undefined } | undefined
   /** Run components with Node's flags alone where the machine offers no level (design 5). */
   readonly isUnsafeAllowed: boolean
@@ -99,6 +103,10 @@ const environmentSchema = z.object({
   BRAIN_ENV_ISOLATION: z.enum(['tool', 'invocation'], 'must be tool or invocation').default('tool'),
   BRAIN_SECRET_KEY: z.string().min(16, 'must be at least 16 characters').optional(),
   BRAIN_SESSION_IDLE_TTL_SECS: z.coerce.number('must be a number').int().nonnegative().optional(),
+  BRAIN_MODEL_BASE_URL: baseUrl.optional(),
+  BRAIN_OPENAI_BASE_URL: baseUrl.optional(),
+  BRAIN_ANTHROPIC_BASE_URL: baseUrl.optional(),
+  BRAIN_PROVIDERS_FILE: z.string().min(1, 'must not be empty').optional(),
   BRAIN_SCRIPTED_MODEL: flag,
   BRAIN_SCRIPTED_MODEL_FILE: z.string().min(1).optional(),
   BRAIN_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
@@ -137,18 +145,27 @@ const isLoopback = (host: string): boolean =>
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = []
   const limits = readLimits(env, problems)
+  const operators = readOperatorsProviders(env['BRAIN_PROVIDERS_FILE'], problems)
   const parsed = environmentSchema.safeParse(env)
   if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`))
   else if (parsed.data.BRAIN_API_TOKEN === undefined && !isLoopback(parsed.data.BRAIN_LISTEN.host))
     problems.push(`BRAIN_LISTEN: ${parsed.data.BRAIN_LISTEN.host} is not loopback, so BRAIN_API_TOKEN must be set`)
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
-  return toConfig(parsed.data, env, limits)
+  return toConfig(parsed.data, env, { limits, operators })
+}
+
+function readOperatorsProviders(file: string | undefined, problems: string[]): readonly ProviderDefinition[] {
+  if (file === undefined || file === '') return []
+  const read = readProvidersFile(file)
+  if ('providers' in read) return read.providers
+  problems.push(`BRAIN_PROVIDERS_FILE: ${read.problem}`)
+  return []
 }
 
 function toConfig(
   data: z.output<typeof environmentSchema>,
   env: Readonly<Record<string, string | undefined>>,
-  limits: Limits,
+  { limits, operators }: { limits: Limits; operators: readonly ProviderDefinition[] },
 ): Config {
   const secrets = new Map<string, string>()
   for (const name of data.BRAIN_ENV_SECRET_ALLOW) {
@@ -170,6 +187,14 @@ function toConfig(
     secrets,
     secretKey: data.BRAIN_SECRET_KEY,
     sessionIdleTtlMs: ttlSecs === undefined ? undefined : ttlSecs * 1000,
+    providers: [
+      ...ownProviders({
+        gateway: data.BRAIN_MODEL_BASE_URL,
+        openai: data.BRAIN_OPENAI_BASE_URL,
+        anthropic: data.BRAIN_ANTHROPIC_BASE_URL,
+      }),
+      ...operators,
+    ],
     scriptedModel: data.BRAIN_SCRIPTED_MODEL === '1' ? { file: data.BRAIN_SCRIPTED_MODEL_FILE } : undefined,
     isUnsafeAllowed: data.BRAIN_ENV_UNSAFE === '1',
     isolation: data.BRAIN_ENV_ISOLATION,

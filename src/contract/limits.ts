@@ -83,6 +83,12 @@ export const LIMITS = {
   componentsBytes: { variable: 'BRAIN_MAX_COMPONENTS_BYTES', default: 4 * GIB, least: MIB, unit: 'bytes' },
   coreInstances: { variable: 'BRAIN_MAX_CORE_INSTANCES', default: 256, least: 1, unit: 'instances' },
   modelSecs: { variable: 'BRAIN_MAX_MODEL_SECS', default: 120, least: 1, unit: 'seconds' },
+  modelConnectSecs: { variable: 'BRAIN_MAX_MODEL_CONNECT_SECS', default: 10, least: 0, unit: 'seconds' },
+  modelOutputBytes: { variable: 'BRAIN_MAX_MODEL_OUTPUT_BYTES', default: 4 * MIB, least: 0, unit: 'bytes' },
+  modelDeltaBytes: { variable: 'BRAIN_MAX_MODEL_DELTA_BYTES', default: 64 * KIB, least: 0, unit: 'bytes' },
+  modelStreamBytes: { variable: 'BRAIN_MAX_MODEL_STREAM_BYTES', default: 32 * MIB, least: 0, unit: 'bytes' },
+  modelFrameBytes: { variable: 'BRAIN_MAX_MODEL_FRAME_BYTES', default: 256 * KIB, least: 0, unit: 'bytes' },
+  modelErrorBytes: { variable: 'BRAIN_MAX_MODEL_ERROR_BYTES', default: 16 * KIB, least: 0, unit: 'bytes' },
 } as const satisfies Record<string, Limit>
 
 export type LimitName = keyof typeof LIMITS

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { BrainError } from '../kernel/errors.ts'
 import type { Limits } from '../contract/limits.ts'
+import type { ModelCatalogue } from '../contract/model-catalogue.ts'
 import type { DirectCalls } from '../session/direct-calls.ts'
 import type { EventFeed } from '../session/event-feed.ts'
 import type { Requests } from '../session/requests.ts'
@@ -18,6 +19,7 @@ import { eventRoutes } from './routes/events.ts'
 import { fileRoutes } from './routes/files.ts'
 import { healthRoutes } from './routes/health.ts'
 import { limitRoutes } from './routes/limits.ts'
+import { modelRoutes } from './routes/models.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 import { toolRoutes } from './routes/tools.ts'
 
@@ -38,6 +40,7 @@ export type ServerParts = {
   readonly events: EventFeed
   readonly tools: ToolRegistry
   readonly files: WorkspaceService
+  readonly models: ModelCatalogue
   readonly streams: OpenStreams
   /** Said in every admission answer while components run without a sandbox level (design 5). */
   readonly warning: string | undefined
@@ -90,7 +93,16 @@ export function buildServer(parts: ServerParts): FastifyInstance {
       'Cannot use /v1/programs: programs are not part of this server; compile tools to components',
     )
   })
-  for (const routes of [healthRoutes, limitRoutes, toolRoutes, sessionRoutes, callRoutes, eventRoutes, fileRoutes])
+  for (const routes of [
+    healthRoutes,
+    limitRoutes,
+    modelRoutes,
+    toolRoutes,
+    sessionRoutes,
+    callRoutes,
+    eventRoutes,
+    fileRoutes,
+  ])
     routes(app, parts)
   return app
 }

@@ -87,14 +87,15 @@ function planLoop(request: CreateRequest): SessionConfiguration['agentloop'] {
   return { implementation: builtin, configuration: agentloop.configuration ?? null }
 }
 
-function planModel({ providers }: PlannerParts, { model }: CreateRequest): SessionModel {
+function planModel({ providers }: PlannerParts, request: CreateRequest): SessionModel {
+  const { model, response_format: responseFormat, transcript } = request
   const provider = providers.get(model.provider)
   if (provider === undefined) {
     const known = [...providers.keys()].join(', ')
     const remedy =
-      known === ''
-        ? 'this server has none; for demos and tests start it with BRAIN_SCRIPTED_MODEL=1'
-        : `it must be one of: ${known}`
+      model.provider === 'scripted'
+        ? 'it is for demos and tests, and this server was not started with BRAIN_SCRIPTED_MODEL=1'
+        : `it must be one of ${known}, or stand in the file of BRAIN_PROVIDERS_FILE`
     return refuse(`model provider "${model.provider}" is not known: ${remedy}`)
   }
   if (model.script !== undefined && model.provider !== 'scripted')
@@ -104,7 +105,7 @@ function planModel({ providers }: PlannerParts, { model }: CreateRequest): Sessi
     name: model.name,
     ...(model.script === undefined ? {} : { script: model.script }),
   }
-  provider.checkModel(kept)
+  provider.checkModel(kept, { responseFormat, transcript: (transcript ?? []) as readonly Message[] })
   return kept
 }
 

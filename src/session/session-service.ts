@@ -7,7 +7,7 @@ import type { Journal, SessionQuery } from '../journal/journal.ts'
 import type { NewRecord } from '../journal/record.ts'
 import type { CallLog, CallLogs } from '../dispatch/call-log.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
-import type { ModelProvider } from '../model/model-provider.ts'
+import { assertTakesMedia, type ModelProvider } from '../model/model-provider.ts'
 import type { Components, WorkspaceFiles } from '../sandbox/sandbox.ts'
 import type { CreateRequest } from './create-request.ts'
 import type { Credentials } from './credentials.ts'
@@ -133,6 +133,8 @@ export class SessionService {
     input: UserInput,
     claim: ClaimInHand,
   ): Promise<{ sequence: number; done: Promise<void> }> {
+    const provider = this.#parts.providers.get(session.configuration.model.provider)
+    if (provider !== undefined) assertTakesMedia(provider, input.media ?? [])
     const started = await session.turns.start(input, claim.claim)
     if ('claimed' in started) throw new KeyTaken(started.claimed)
     claim.made()

@@ -2,7 +2,7 @@ import { BrainError, clip, messageOf } from '../kernel/errors.ts'
 import type { Json } from '../kernel/json.ts'
 import { setLongTimeout } from '../kernel/long-timeout.ts'
 import type { ModelRequest, ModelResult } from '../contract/message.ts'
-import type { Limits } from '../contract/limits.ts'
+import { describeLimit, type Limits } from '../contract/limits.ts'
 import type { SessionConfiguration } from '../contract/session-request.ts'
 import type { NewRecord, Origin } from '../journal/record.ts'
 import type { SessionLog } from '../journal/session-log.ts'
@@ -57,8 +57,9 @@ export class ModelCaller {
       return result
     } catch (error) {
       const failure = toFailure(error, caller.signal)
-      const { code, retryable, ambiguous } = failure
-      const data = { sequence, code, message: clip(failure.message), retryable, ambiguous }
+      const { code, retryable, ambiguous, response } = failure
+      const told = response === undefined ? {} : { response }
+      const data = { sequence, code, message: clip(failure.message), retryable, ambiguous, ...told }
       const record: NewRecord = { kind: 'model_call_failed', data, ...origin }
       await this.#log.insist({ records: [record] })
       throw failure
@@ -74,6 +75,7 @@ export class ModelCaller {
     const late = new AbortController()
     const timer = setLongTimeout(() => late.abort(), this.#limits.modelSecs * 1000)
     const signal = AbortSignal.any([caller.signal, late.signal])
+    let isOver = false
     const call = access.provider.call({
       model: access.name,
       apiKey: access.apiKey,
@@ -81,29 +83,40 @@ export class ModelCaller {
       callIndex: at.callIndex,
       settings: access.settings,
       signal,
-      onDelta: ({ type, ...delta }) => {
-        if (caller.toolSequence === undefined)
-          this.#log.publish({ type, data: { ...delta, model_call_sequence: at.sequence } })
+      onFrame: ({ type, ...frame }) => {
+        // What a tool asks is not part of the conversation (contract A18); and an answer that nobody waits for is no news.
+        if (caller.toolSequence === undefined && !isOver)
+          this.#log.publish({ type, data: { ...frame, model_call_sequence: at.sequence } })
       },
     })
     const aborted = Promise.withResolvers<never>()
-    const onAbort = (): void =>
-      aborted.reject(
-        new ModelFailure('unknown', 'The model call was stopped; the provider may have answered it', {
-          ambiguous: true,
-        }),
-      )
+    const onAbort = (): void => aborted.reject(late.signal.aborted ? this.#late() : stopped())
     signal.addEventListener('abort', onAbort, { once: true })
     try {
       return await Promise.race([call, aborted.promise])
     } finally {
+      isOver = true
       timer.clear()
       signal.removeEventListener('abort', onAbort)
       call.catch(() => undefined)
       aborted.promise.catch(() => undefined)
     }
   }
+
+  #late(): ModelFailure {
+    return new ModelFailure(
+      'timeout',
+      `The model did not answer within ${describeLimit('modelSecs', this.#limits)}; the provider may have done the work`,
+      { ambiguous: true },
+    )
+  }
 }
+
+const stopped = (cause?: unknown): ModelFailure =>
+  new ModelFailure('unknown', 'The model call was stopped; the provider may have answered it', {
+    ambiguous: true,
+    cause,
+  })
 
 function startedData(request: ModelRequest, caller: Caller): (NewRecord & { kind: 'model_call_started' })['data'] {
   const { messages, system, tools, response_format: format, max_output_tokens: most, options } = request
@@ -122,11 +135,7 @@ function startedData(request: ModelRequest, caller: Caller): (NewRecord & { kind
 
 function toFailure(error: unknown, signal: AbortSignal): ModelFailure {
   if (error instanceof ModelFailure) return error
-  if (signal.aborted)
-    return new ModelFailure('unknown', 'The model call was stopped; the provider may have answered it', {
-      ambiguous: true,
-      cause: error,
-    })
+  if (signal.aborted) return stopped(error)
   if (error instanceof BrainError) return new ModelFailure(error.code, error.message, { cause: error })
   return new ModelFailure('model_provider_failed', messageOf(error), { ambiguous: true, cause: error })
 }

@@ -26,6 +26,7 @@ const ADAPTERS = [
   'src/journal/sqlite/',
   'src/journal/memory/',
   'src/model/scripted/',
+  'src/model/remote/',
   'src/bindings/component/',
   'src/dispatch/schemas/',
   'src/turn/loops/builtin/',

@@ -111,11 +111,18 @@ describe('published packages', () => {
   })
 
   describe('@aexhq/brain-server', () => {
-    it('installs its five dependencies and nothing that only a build needs', async () => {
+    it('installs its six dependencies and nothing that only a build needs', async () => {
       const installed = JSON.parse(
         await readFile(join(server(), 'node_modules/@aexhq/brain-server/package.json'), 'utf8'),
       ) as { dependencies: Record<string, string>; engines: { node: string } }
-      expect(Object.keys(installed.dependencies).sort()).toEqual(['ajv', 'commander', 'fastify', 'pino', 'zod'])
+      expect(Object.keys(installed.dependencies).sort()).toEqual([
+        '@ai-sdk/openai-compatible',
+        'ajv',
+        'commander',
+        'fastify',
+        'pino',
+        'zod',
+      ])
       expect(installed.engines.node).toBe('>=26.10')
       const names = globSync('node_modules/{*,@*/*}', { cwd: server() })
       expect(names.filter((name) => /binaryen|bytecodealliance|jco|esbuild|typescript|vitest/.test(name))).toEqual([])

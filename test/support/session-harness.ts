@@ -10,6 +10,7 @@ import { Dispatcher } from '../../src/dispatch/dispatcher.ts'
 import type { CallLog } from '../../src/dispatch/call-log.ts'
 import { openSchemaChecker } from '../../src/dispatch/schemas/open-schema-checker.ts'
 import { toProblem } from '../../src/http/problem.ts'
+import type { ModelProvider } from '../../src/model/model-provider.ts'
 import { scriptedProvider } from '../../src/model/scripted/scripted-provider.ts'
 import { parseCreateRequest } from '../../src/session/create-request.ts'
 import { DirectCalls, type CallAnswer, type DirectCall } from '../../src/session/direct-calls.ts'
@@ -42,6 +43,8 @@ export type HarnessOptions = {
   readonly limits?: Partial<Limits>
   readonly journal?: Journal
   readonly fault?: () => string | undefined
+  /** Beside the scripted one. */
+  readonly providers?: readonly ModelProvider[]
 }
 
 /** Everything between HTTP and the executor, over the memory journal, with the test as executor. */
@@ -71,7 +74,8 @@ export function openHarness(options: HarnessOptions = {}) {
     logger: silent,
     bindings: new Map([['brain', binding]]),
   })
-  const providers = new Map([['scripted', scriptedProvider([{ text: 'done' }])]])
+  const all = [scriptedProvider([{ text: 'done' }]), ...(options.providers ?? [])]
+  const providers = new Map(all.map((provider) => [provider.id, provider]))
   const sessions = new Sessions({
     journal,
     dispatcher,

@@ -3,7 +3,7 @@ import { BrainError } from '../../kernel/errors.ts'
 import { isIdentifier } from '../../kernel/ids.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { Block } from '../../contract/message.ts'
-import { ModelFailure, type ModelCall, type ModelProvider } from '../model-provider.ts'
+import { ALL_MEDIA, ModelFailure, type ModelCall, type ModelProvider } from '../model-provider.ts'
 
 /** What the scripted model says to one call (contract A23). */
 const answerSchema = z.strictObject({
@@ -41,6 +41,7 @@ export function scriptedProvider(operatorScript: readonly ScriptedAnswer[] | und
   }
   return {
     id: 'scripted',
+    mediaInputs: ALL_MEDIA,
     checkModel: (model) => void scriptOf(model['script']),
     async call(call) {
       call.signal.throwIfAborted()
@@ -58,12 +59,12 @@ function speak(answer: ScriptedAnswer, call: ModelCall): Awaited<ReturnType<Mode
   const content: Block[] = []
   if (answer.text !== undefined) {
     content.push({ type: 'text', text: answer.text })
-    call.onDelta({ type: 'assistant_delta', index: 0, text: answer.text })
+    call.onFrame({ type: 'assistant_delta', index: 0, text: answer.text })
   }
   for (const [index, use] of (answer.tool_calls ?? []).entries()) {
     const id = `scripted_${call.callIndex}_${index}`
     content.push({ type: 'tool_use', id, name: use.name, input: use.input as Json })
-    call.onDelta({ type: 'tool_call_delta', index: content.length - 1, id, name: use.name })
+    call.onFrame({ type: 'tool_call_delta', index: content.length - 1, id, name: use.name })
   }
   const calls = (answer.tool_calls ?? []).length > 0
   return { message: { role: 'assistant', content }, stop_reason: calls ? 'tool_use' : 'end_turn', usage: {} }

@@ -29,7 +29,7 @@ function nestedTypes(levels: number, pair: (inner: Bytes) => Bytes): Bytes {
   const inner = (i: number) => (i === 0 ? STRING : leb(FIRST_EXTRA_TYPE + i - 1))
   return toolComponent({
     extraTypes: Array.from({ length: levels }, (_, i) => pair(inner(i))),
-    extraParameters: [FIRST_EXTRA_TYPE + levels - 1],
+    initParameter: FIRST_EXTRA_TYPE + levels - 1,
   })
 }
 const tupleBomb = (levels: number) => nestedTypes(levels, (inner) => tuple([inner, inner]))
@@ -62,6 +62,12 @@ describe('a bad upload', () => {
     ],
     ['a tool cut in the middle', valid.subarray(0, valid.length / 2), 'malformed', /at byte \d+/],
     ['a section that is one too long', outermost, 'malformed', /at byte \d+/],
+    [
+      'an export that is none of a tool',
+      toBuffer(toolComponent({ moreExports: ['init', 'backdoor'] })),
+      'wrong_world',
+      /it exports the function "backdoor"\. A tool exports "run"/,
+    ],
     [
       'an import that is not offered',
       toBuffer(
@@ -173,8 +179,8 @@ describe('a component that costs too much to transpile', () => {
     await impatient.close()
   })
 
-  test('2,000 exports are refused by the size of their JavaScript, and admitted where more is allowed', async () => {
-    const many = toBuffer(toolComponent({ moreExports: Array.from({ length: 1999 }, (_, i) => `more-${i}`) }))
+  test('2,000 functions are refused by the size of their JavaScript, and admitted where more is allowed', async () => {
+    const many = toBuffer(toolComponent({ inExports: Array.from({ length: 2000 }, (_, i) => `more-${i}`) }))
     expect((await refusalOf(opened.admit(many))).message).toMatch(/BRAIN_MAX_TRANSPILED_BYTES/)
     const roomy = await openStore({ limits: { transpiledBytes: 16 * 1024 * 1024 } })
     expect((await roomy.admit(many)).id).toBe(idOf(many))

@@ -115,7 +115,7 @@ export class ScriptCheck {
 const unlike = (reason: string): BrainError =>
   refusal(
     'cannot_transpile',
-    `its generated JavaScript is not what the generator emits: ${reason}. Rename what it exports`,
+    `its generated JavaScript is not what the generator emits: ${reason}. Rename what its types or exports call so`,
   )
 
 const costly = (reason: string): BrainError => refusal('too_complex', `its generated JavaScript ${reason}`)

@@ -141,12 +141,18 @@ function faultOfNodes(program: AnyNode): string | undefined {
   return found
 }
 
-/** Such a name as a text alone does nothing: a case of an enumeration may have it, a method of a class as well. */
+/**
+ * Such a name as a text alone does nothing: a case of an enumeration may have it, a method of a class as well. A field of
+ * a record or a flag may not: jco reads it from whatever value the host gave, where it finds what every object inherits.
+ * Other names that objects inherit (`toString`, `valueOf`) lead nowhere.
+ */
 function faultOfKey(node: AnyNode): string | undefined {
   if (node.type !== 'MemberExpression' && node.type !== 'Property') return undefined
   const key = node.type === 'Property' ? node.key : node.property
   const name = !node.computed && key.type === 'Identifier' ? key.name : textOf(key)
-  return name !== undefined && REFUSED_NAMES.has(name) ? `it names the property "${name}"` : undefined
+  return name !== undefined && REFUSED_NAMES.has(name)
+    ? `it names the property "${name}", by which JavaScript reaches what makes code of text`
+    : undefined
 }
 
 /** The text that an expression comes to, where it is made of nothing but texts. */

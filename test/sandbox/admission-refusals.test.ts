@@ -3,7 +3,8 @@ import { Script } from 'node:vm'
 import { defaultLimits } from '../../src/contract/limits.ts'
 import { readArtifact } from '../../src/sandbox/admission/artifact.ts'
 import { ScriptCheck } from '../../src/sandbox/admission/script-check.ts'
-import { type SpawnTranspiler, transpile } from '../../src/sandbox/admission/transpile.ts'
+import { transpile } from '../../src/sandbox/admission/transpile.ts'
+import type { SpawnChild } from '../../src/sandbox/admission/admission-child.ts'
 import { loadTranspiler } from '../../src/sandbox/admission/transpiler/program.ts'
 import {
   component,
@@ -145,9 +146,9 @@ describe('a component that costs too much to transpile', () => {
   })
 
   test('is refused when it takes too much memory', async () => {
-    const small: SpawnTranspiler = (start, events) =>
+    const small: SpawnChild = (start, events) =>
       spawnInBox({ ...start, limits: { ...start.limits, dataBytes: 700 * 1024 * 1024 } }, events)
-    const tight = await openStore({ spawn: small })
+    const tight = await openStore({ spawn: small, limits: { admissionSecs: 90 } })
     const refused = await refusalOf(tight.admit(toBuffer(tupleBomb(18))))
     expect(refused).toMatchObject({ code: 'invalid_request' })
     expect(refused.message).toMatch(/memory|cannot translate|CPU time|BRAIN_MAX_TRANSPILED_BYTES/)
@@ -228,7 +229,7 @@ describe('names that run code (J1)', () => {
 
 describe('a child that does not do its work', () => {
   const script =
-    (source: string): SpawnTranspiler =>
+    (source: string): SpawnChild =>
     (start, events) =>
       spawnInBox({ ...start, program: Buffer.from(source) }, events)
   const reply = (...frames: readonly string[]) =>

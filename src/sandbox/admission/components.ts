@@ -5,6 +5,7 @@ import type { ComponentId } from '../../kernel/ids.ts'
 import { describeLimit, type Limits } from '../../contract/limits.ts'
 import type { SchemaChecker } from '../../contract/schema-checker.ts'
 import type { Component, Components, SandboxLevel } from '../sandbox.ts'
+import type { SpawnChild } from './admission-child.ts'
 import { componentFile, digestOf, readOwnFile } from './artifact.ts'
 import { ArtifactCache } from './artifact-cache.ts'
 import { ComponentFiles, type StoredComponent, UPLOAD } from './component-files.ts'
@@ -15,7 +16,7 @@ import { Limiter } from './limiter.ts'
 import { readMetadata } from './metadata.ts'
 import { ScriptCheck } from './script-check.ts'
 import { SingleFlight } from './single-flight.ts'
-import { type SpawnTranspiler, transpile } from './transpile.ts'
+import { transpile } from './transpile.ts'
 import type { TranspilerProgram } from './transpiler/program.ts'
 import { receiveUpload, type Upload } from './upload.ts'
 
@@ -33,8 +34,8 @@ export type ComponentsSettings = {
   readonly schemas: SchemaChecker
   readonly level: SandboxLevel
   readonly transpiler: TranspilerProgram
-  /** Starts the transpiler in a box of the level. */
-  readonly spawn: SpawnTranspiler
+  /** Starts the children of admission in boxes of the level. */
+  readonly spawn: SpawnChild
   readonly clock: Clock
 }
 

@@ -1,7 +1,6 @@
-import { BrainError, messageOf } from '../../kernel/errors.ts'
+import type { BrainError } from '../../kernel/errors.ts'
 import { describeLimit } from '../../contract/limits.ts'
-import type { BoxedProcess } from '../launch/spawn-boxed.ts'
-import { FrameReader } from '../wire/frames.ts'
+import { AdmissionChild, sized } from './admission-child.ts'
 import { printable, refusal } from './refusal.ts'
 import { FROM_SCRIPT_CHECK } from './script-check/protocol.ts'
 import type { TranspileSettings } from './transpile.ts'
@@ -19,48 +18,27 @@ const FRAME_BYTES = 4096
  */
 export class ScriptCheck {
   readonly #settings: TranspileSettings
-  readonly #verdict = Promise.withResolvers<void>()
-  #started = false
-  #ready = false
-  #settled = false
-  #output = ''
-  #gone: { readonly how?: string; readonly closed?: true } = {}
-  #child: BoxedProcess | undefined
-  #timer: NodeJS.Timeout | undefined
-  readonly #onAbort = (): void =>
-    this.#end(new BrainError('overloaded', 'Cannot check the generated JavaScript: the server is stopping'))
+  #child: AdmissionChild<void> | undefined
 
   constructor(settings: TranspileSettings) {
     this.#settings = settings
-    // Whoever does not ask for the verdict is not told of it.
-    this.#verdict.promise.catch(() => {})
   }
 
   /** Starts the child, which takes as long as judging a small script; {@link judge} does it where this was not called. */
-  start(): void {
-    if (this.#started || this.#settled) return
-    this.#started = true
-    const { transpiler, spawn, signal } = this.#settings
-    if (signal.aborted) return this.#onAbort()
-    signal.addEventListener('abort', this.#onAbort, { once: true })
-    const reader = new FrameReader(FRAME_BYTES, {
+  start(): AdmissionChild<void> {
+    const { transpiler, limits } = this.#settings
+    return (this.#child ??= new AdmissionChild(this.#settings, {
+      action: 'check the generated JavaScript',
+      program: transpiler.scriptCheck,
+      nodeFlags: [`--max-old-space-size=${HEAP_MIB}`],
+      limits: LIMITS,
+      frameBytes: FRAME_BYTES,
       onFrame: (type, body) => this.#onFrame(type, body),
-      onBroken: (reason) => this.#end(costly(`is judged with ${reason}`)),
-    })
-    try {
-      this.#child = spawn(
-        { program: transpiler.scriptCheck, nodeFlags: [`--max-old-space-size=${HEAP_MIB}`], limits: LIMITS },
-        {
-          onChannel: { onBytes: (bytes) => reader.push(bytes), onClose: () => this.#onGone({ closed: true }) },
-          onOutput: (_fd, bytes) => {
-            if (this.#output.length < FRAME_BYTES) this.#output += bytes.toString('utf8', 0, FRAME_BYTES)
-          },
-          onExit: (how) => this.#onGone({ how }),
-        },
-      )
-    } catch (cause) {
-      this.#end(unavailable(messageOf(cause)))
-    }
+      onBroken: (reason) => costly(`is judged with ${reason}`),
+      onLate: () => costly(`takes longer than ${describeLimit('admissionSecs', limits)} to check`),
+      onDeath: (how) =>
+        costly(`takes more than ${LIMITS.cpuSecs} seconds of CPU time or ${HEAP_MIB} MiB to check (${how})`),
+    }))
   }
 
   /**
@@ -68,47 +46,21 @@ export class ScriptCheck {
    *
    * @throws BrainError `invalid_request` naming the difference; `sandbox_unavailable` when no child can be started.
    */
-  judge(script: Buffer): Promise<void> {
-    this.start()
-    const { limits } = this.#settings
-    const tooLong = () => this.#end(costly(`takes longer than ${describeLimit('admissionSecs', limits)} to check`))
-    if (!this.#settled) this.#timer = setTimeout(tooLong, limits.admissionSecs * 1000)
-    const size = Buffer.allocUnsafe(4)
-    size.writeUInt32LE(script.length)
-    for (const part of [size, script]) if (!this.#settled) this.#child?.channel.write(part)
-    return this.#verdict.promise
+  async judge(script: Buffer): Promise<void> {
+    const child = this.start()
+    child.send(sized(script))
+    await child.result
   }
 
   /** Ends the child, if there is one. */
   close(): void {
-    this.#end(unavailable('it was closed'))
+    this.#child?.close()
   }
 
   #onFrame(type: number, body: Buffer): void {
-    if (type === FROM_SCRIPT_CHECK.READY) this.#ready = true
-    else if (type !== FROM_SCRIPT_CHECK.VERDICT) this.#end(costly('is judged with an unknown frame'))
-    else if (body.length === 0) this.#end()
-    else this.#end(unlike(printable(body.toString('utf8'))))
-  }
-
-  #onGone(part: { readonly how?: string; readonly closed?: true }): void {
-    this.#gone = { ...this.#gone, ...part }
-    const { how, closed } = this.#gone
-    if (how === undefined || closed === undefined) return
-    if (!this.#ready) return this.#end(unavailable(`${how}: ${printable(this.#output, 500)}`))
-    this.#end(costly(`takes more than ${LIMITS.cpuSecs} seconds of CPU time or ${HEAP_MIB} MiB to check (${how})`))
-  }
-
-  /** Whatever happened first counts; the child never outlives it. */
-  #end(error?: BrainError): void {
-    if (this.#settled) return
-    this.#settled = true
-    clearTimeout(this.#timer)
-    this.#settings.signal.removeEventListener('abort', this.#onAbort)
-    this.#child?.kill()
-    this.#child?.channel.close()
-    if (error === undefined) this.#verdict.resolve()
-    else this.#verdict.reject(error)
+    if (type !== FROM_SCRIPT_CHECK.VERDICT) this.#child?.fail(costly('is judged with an unknown frame'))
+    else if (body.length === 0) this.#child?.succeed()
+    else this.#child?.fail(unlike(printable(body.toString('utf8'))))
   }
 }
 
@@ -119,6 +71,3 @@ const unlike = (reason: string): BrainError =>
   )
 
 const costly = (reason: string): BrainError => refusal('too_complex', `its generated JavaScript ${reason}`)
-
-const unavailable = (reason: string): BrainError =>
-  new BrainError('sandbox_unavailable', `Cannot start the check of generated JavaScript: ${reason}`)

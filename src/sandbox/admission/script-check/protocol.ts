@@ -1,9 +1,10 @@
 // What server and script check say to each other over fd 3. The server sends u32 length of the script and the script.
+import { READY } from '../child-ready.ts'
 
 /** Child → server, frames of wire/frames.ts. */
 export const FROM_SCRIPT_CHECK = {
   /** It runs. */
-  READY: 1,
+  READY,
   /** The answer, and the end: how the script differs from what the generator emits; empty where it does not. */
   VERDICT: 2,
 } as const

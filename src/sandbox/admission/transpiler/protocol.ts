@@ -1,5 +1,7 @@
 // What server and transpiler child say to each other over fd 3. The server is trusted by the child, never the reverse.
 
+import { READY } from '../child-ready.ts'
+
 /**
  * Server → child: u32 length of this as JSON, the JSON, then the bytes of jco's core modules and of the upload in a row.
  */
@@ -17,7 +19,7 @@ export type TranspileOrder = {
 /** Child → server, frames of wire/frames.ts. */
 export const FROM_TRANSPILER = {
   /** It runs, and jco is ready. */
-  READY: 1,
+  READY,
   /** The JavaScript. */
   SCRIPT: 2,
   /** A core that is a slice of the upload: u32 index in `modules`, then its name. */

@@ -27,6 +27,8 @@ export type ChildTask = ChildStart & {
   readonly action: string
   /** Frames of more bytes than this are none. */
   readonly frameBytes: number
+  /** It runs. Once, if at all. */
+  readonly onReady?: () => void
   /** Frames but READY; the body is valid until this returns. */
   readonly onFrame: (type: number, body: Buffer) => void
   /** The child answered with something that is no frame of its protocol. */
@@ -112,8 +114,10 @@ export class AdmissionChild<Result> {
 
   #onFrame(type: number, body: Buffer): void {
     if (this.#settled) return
-    if (type === READY) this.#isReady = true
-    else this.#task.onFrame(type, body)
+    if (type !== READY) return this.#task.onFrame(type, body)
+    if (this.#isReady) return
+    this.#isReady = true
+    this.#task.onReady?.()
   }
 
   get #cannot(): string {

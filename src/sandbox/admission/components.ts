@@ -174,14 +174,17 @@ class StoredComponents implements ComponentStore {
 
   async #makeArtifact(id: ComponentId, bytes: Buffer, gated: Gated): Promise<void> {
     const settings = { ...this.#settings, signal: this.#closing.signal }
-    const check = new ScriptCheck(settings)
+    let check: ScriptCheck | undefined
+    const checking = (): ScriptCheck => (check ??= new ScriptCheck(settings))
     try {
-      // It starts while the transpiler is still busy with the script, and not for uploads that never come that far.
-      const made = await transpile(bytes, gated.modules, settings, () => check.start())
-      await check.judge(made.js)
-      await this.#change(id, () => this.#artifacts.write(id, made, bytes))
+      // The check loads while the generator works, and judges while that compiles cores. Not sooner: starting a process
+      // keeps this thread, and two in one go would keep it twice as long.
+      const onScript = (js: Buffer): void => checking().judge(js)
+      const { cores } = await transpile(bytes, gated.modules, settings, { onReady: checking, onScript })
+      const js = await checking().script
+      await this.#change(id, () => this.#artifacts.write(id, { js, cores }, bytes))
     } finally {
-      check.close()
+      check?.close()
     }
     await this.#evict()
   }

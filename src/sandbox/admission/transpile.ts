@@ -1,5 +1,5 @@
 import type { BrainError } from '../../kernel/errors.ts'
-import { describeLimit } from '../../contract/limits.ts'
+import { describeLimit, type Limits } from '../../contract/limits.ts'
 import { AdmissionChild, type ChildSettings, sized } from './admission-child.ts'
 import { isCoreName } from './artifact.ts'
 import { printable, quoted, refusal } from './refusal.ts'
@@ -28,30 +28,34 @@ export type TranspiledCore = { readonly name: string } & (Slice | { readonly byt
 /** What came back, bounded but otherwise unchecked: hostile JavaScript, and cores. */
 export type TranspiledComponent = { readonly js: Buffer; readonly cores: readonly TranspiledCore[] }
 
+export type TranspileEvents = {
+  /** The generator is loaded and begins. Once, if at all. */
+  readonly onReady?: () => void
+  /** The script is there, and the cores follow. Once, if at all. */
+  readonly onScript?: (js: Buffer) => void
+}
+
 /**
  * Transpiles an upload in a boxed process that serves it alone and is killed afterwards: the generator can be made to
  * break, to loop and to fill memory, and whatever it returns is foreign bytes.
  *
  * @param modules where the gate found core modules in `upload`.
- * @param onGenerated is called when most of the work is done and a script will follow; a child that was turned may call
- *   it any number of times.
  * @throws BrainError `invalid_request` naming the cause; `sandbox_unavailable` when no child can be started.
  */
 export function transpile(
   upload: Buffer,
   modules: readonly Slice[],
   settings: TranspileSettings,
-  onGenerated: () => void = () => {},
+  events: TranspileEvents = {},
 ): Promise<TranspiledComponent> {
-  const run = new TranspileRun({ upload, modules, settings, onGenerated })
-  return run.child.result
+  return new TranspileRun({ upload, modules, settings, events }).child.result
 }
 
 type Work = {
   readonly upload: Buffer
   readonly modules: readonly Slice[]
   readonly settings: TranspileSettings
-  readonly onGenerated: () => void
+  readonly events: TranspileEvents
 }
 
 class TranspileRun {
@@ -72,6 +76,7 @@ class TranspileRun {
       nodeFlags: upload.length < SMALL_BYTES ? [...NODE_FLAGS, '--liftoff-only'] : NODE_FLAGS,
       limits: { dataBytes: DATA_BYTES, cpuSecs: CPU_SECS },
       frameBytes: limits.transpiledBytes + FRAME_SLACK,
+      onReady: () => work.events.onReady?.(),
       onFrame: (type, body) => this.#onFrame(type, body),
       onBroken: (reason) => refusal('cannot_transpile', `the generator answered with ${reason}`),
       onLate: () =>
@@ -88,14 +93,9 @@ class TranspileRun {
   }
 
   #onFrame(type: number, body: Buffer): void {
-    const { limits } = this.#work.settings
     switch (type) {
-      case FROM_TRANSPILER.GENERATED:
-        return this.#work.onGenerated()
       case FROM_TRANSPILER.SCRIPT:
-        if (body.length > limits.transpiledBytes) return this.child.fail(this.#tooMuchScript(body.length))
-        this.#js = Buffer.from(body)
-        return
+        return this.#onScript(Buffer.from(body))
       case FROM_TRANSPILER.SLICE:
       case FROM_TRANSPILER.CORE:
         return this.#onCore(type, body)
@@ -106,6 +106,14 @@ class TranspileRun {
       default:
         return this.child.fail(refusal('cannot_transpile', 'the generator answered with an unknown frame'))
     }
+  }
+
+  #onScript(js: Buffer): void {
+    if (js.length > this.#work.settings.limits.transpiledBytes)
+      return this.child.fail(tooMuchScript(js.length, this.#work.settings.limits))
+    if (this.#js !== undefined) return this.child.fail(refusal('cannot_transpile', 'the generator made two scripts'))
+    this.#js = js
+    this.#work.events.onScript?.(js)
   }
 
   #onCore(type: number, body: Buffer): void {
@@ -139,22 +147,17 @@ class TranspileRun {
     switch (fault) {
       case TRANSPILE_FAULT.CORE:
         return refusal('cannot_transpile', `one of its core modules cannot be compiled: ${said}`)
-      case TRANSPILE_FAULT.SCRIPT:
-        return refusal(
-          'cannot_transpile',
-          `a name in it makes JavaScript that cannot be parsed: ${said}. Rename what it exports`,
-        )
       case TRANSPILE_FAULT.LARGE:
-        return this.#tooMuchScript(Number.parseInt(text, 10))
+        return tooMuchScript(Number.parseInt(text, 10), this.#work.settings.limits)
       default:
         return faultOfGenerator(said)
     }
   }
+}
 
-  #tooMuchScript(bytes: number): BrainError {
-    const limit = describeLimit('transpiledBytes', this.#work.settings.limits)
-    return refusal('too_complex', `it becomes ${bytes} bytes of JavaScript; ${limit} are allowed`)
-  }
+export function tooMuchScript(bytes: number, limits: Limits): BrainError {
+  const limit = describeLimit('transpiledBytes', limits)
+  return refusal('too_complex', `it becomes ${bytes} bytes of JavaScript; ${limit} are allowed`)
 }
 
 /** Only the kernel kills it with this signal: at RLIMIT_CPU, or when the machine is out of memory. */

@@ -5,6 +5,8 @@ import { READY } from '../child-ready.ts'
 export const FROM_SCRIPT_CHECK = {
   /** It runs. */
   READY,
-  /** The answer, and the end: how the script differs from what the generator emits; empty where it does not. */
-  VERDICT: 2,
+  /** An answer, and the end: the script for boxes. */
+  SCRIPT: 2,
+  /** An answer, and the end: how the script differs from what the generator emits. */
+  FAULT: 3,
 } as const

@@ -7,6 +7,8 @@ import {
   fixture as fixturePath,
   javascriptComponent,
   pythonComponent,
+  STARLINGMONKEY,
+  starlingMonkeyComponent,
 } from '../fixtures/components.ts'
 import { startServer, type TestServer, type TestSession } from '../support/server.ts'
 
@@ -57,6 +59,14 @@ describe('a component that was built with nothing of ours, uploaded with curl', 
     expect(await session.value({ text: 'Ein Wörtchen, ein Wort' })).toEqual({ words: 4, unique: 3 })
     await expectRecords(session)
   })
+
+  const compiler = STARLINGMONKEY
+  if (compiler !== undefined)
+    it('runs when it is JavaScript in StarlingMonkey', { timeout: 300_000 }, async () => {
+      const session = await foreign(await curlUpload(await starlingMonkeyComponent(compiler)))
+      expect(await session.value({ text: 'Ein Wörtchen, ein Wort' })).toEqual({ words: 4, unique: 3 })
+      await expectRecords(session)
+    })
 
   it('ends with its own code when it is JavaScript that throws a tool-error', async () => {
     const session = await foreign(await curlUpload(await javascriptComponent('failing')))

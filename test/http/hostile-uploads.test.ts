@@ -29,7 +29,7 @@ const tupleBomb = (levels: number, mark: Buffer | string) =>
       const inner = i === 0 ? STRING : leb(FIRST_EXTRA_TYPE + i - 1)
       return tuple([inner, inner])
     }),
-    extraParameters: [FIRST_EXTRA_TYPE + levels - 1],
+    initParameter: FIRST_EXTRA_TYPE + levels - 1,
     after: [custom('mark', mark)],
   })
 
@@ -38,6 +38,11 @@ const BAD: readonly (readonly [kind: string, make: (number: number) => readonly 
   ['text', (n) => Buffer.from(`hello ${n}`), 'not_wasm'],
   ['a cut one', (n) => toBuffer(toolComponent()).subarray(0, 20 + n), 'malformed'],
   ['another world', (n) => toolComponent({ exportName: `turn-a${n}` }), 'wrong_world'],
+  [
+    'two thousand exports',
+    (n) => toolComponent({ moreExports: Array.from({ length: 1999 }, (_, i) => `more-${n}-${i}`) }),
+    'wrong_world',
+  ],
   ['a hostile name', (n) => toolComponent({ coreName: `x'];${n}` }), 'unsafe_name'],
   ['a shared memory', (n) => toolComponent({ memory: [3, 1, n + 1] }), 'unsupported_feature'],
   [
@@ -59,10 +64,10 @@ const BAD: readonly (readonly [kind: string, make: (number: number) => readonly 
 const BAD_FOR_A_CHILD: typeof BAD = [
   ['a tuple bomb', (n) => tupleBomb(10, String(n)), 'too_complex'],
   [
-    'two thousand exports',
+    'two thousand functions',
     (n) =>
       toolComponent({
-        moreExports: Array.from({ length: 1999 }, (_, i) => `more-${i}`),
+        inExports: Array.from({ length: 2000 }, (_, i) => `more-${i}`),
         after: [custom('mark', `${n}`)],
       }),
     'too_complex',
@@ -75,7 +80,7 @@ const BAD_FOR_A_CHILD: typeof BAD = [
   ],
   [
     'a word of JavaScript',
-    (n) => toolComponent({ moreExports: ['arguments'], after: [custom('mark', String(n))] }),
+    (n) => toolComponent({ inExports: ['arguments'], after: [custom('mark', String(n))] }),
     'cannot_transpile',
   ],
 ]

@@ -3,7 +3,8 @@ import { Script } from 'node:vm'
 import { defaultLimits } from '../../src/contract/limits.ts'
 import { readArtifact } from '../../src/sandbox/admission/artifact.ts'
 import { ScriptCheck } from '../../src/sandbox/admission/script-check.ts'
-import { type SpawnTranspiler, transpile } from '../../src/sandbox/admission/transpile.ts'
+import { transpile } from '../../src/sandbox/admission/transpile.ts'
+import type { SpawnChild } from '../../src/sandbox/admission/admission-child.ts'
 import { loadTranspiler } from '../../src/sandbox/admission/transpiler/program.ts'
 import {
   component,
@@ -29,7 +30,7 @@ function nestedTypes(levels: number, pair: (inner: Bytes) => Bytes): Bytes {
   const inner = (i: number) => (i === 0 ? STRING : leb(FIRST_EXTRA_TYPE + i - 1))
   return toolComponent({
     extraTypes: Array.from({ length: levels }, (_, i) => pair(inner(i))),
-    extraParameters: [FIRST_EXTRA_TYPE + levels - 1],
+    initParameter: FIRST_EXTRA_TYPE + levels - 1,
   })
 }
 const tupleBomb = (levels: number) => nestedTypes(levels, (inner) => tuple([inner, inner]))
@@ -62,6 +63,12 @@ describe('a bad upload', () => {
     ],
     ['a tool cut in the middle', valid.subarray(0, valid.length / 2), 'malformed', /at byte \d+/],
     ['a section that is one too long', outermost, 'malformed', /at byte \d+/],
+    [
+      'an export that is none of a tool',
+      toBuffer(toolComponent({ moreExports: ['init', 'backdoor'] })),
+      'wrong_world',
+      /it exports the function "backdoor"\. A tool exports "run"/,
+    ],
     [
       'an import that is not offered',
       toBuffer(
@@ -139,9 +146,9 @@ describe('a component that costs too much to transpile', () => {
   })
 
   test('is refused when it takes too much memory', async () => {
-    const small: SpawnTranspiler = (start, events) =>
+    const small: SpawnChild = (start, events) =>
       spawnInBox({ ...start, limits: { ...start.limits, dataBytes: 700 * 1024 * 1024 } }, events)
-    const tight = await openStore({ spawn: small })
+    const tight = await openStore({ spawn: small, limits: { admissionSecs: 90 } })
     const refused = await refusalOf(tight.admit(toBuffer(tupleBomb(18))))
     expect(refused).toMatchObject({ code: 'invalid_request' })
     expect(refused.message).toMatch(/memory|cannot translate|CPU time|BRAIN_MAX_TRANSPILED_BYTES/)
@@ -173,8 +180,8 @@ describe('a component that costs too much to transpile', () => {
     await impatient.close()
   })
 
-  test('2,000 exports are refused by the size of their JavaScript, and admitted where more is allowed', async () => {
-    const many = toBuffer(toolComponent({ moreExports: Array.from({ length: 1999 }, (_, i) => `more-${i}`) }))
+  test('2,000 functions are refused by the size of their JavaScript, and admitted where more is allowed', async () => {
+    const many = toBuffer(toolComponent({ inExports: Array.from({ length: 2000 }, (_, i) => `more-${i}`) }))
     expect((await refusalOf(opened.admit(many))).message).toMatch(/BRAIN_MAX_TRANSPILED_BYTES/)
     const roomy = await openStore({ limits: { transpiledBytes: 16 * 1024 * 1024 } })
     expect((await roomy.admit(many)).id).toBe(idOf(many))
@@ -214,7 +221,9 @@ describe('names that run code (J1)', () => {
     expect(() => new Script(script)).not.toThrow()
     expect(script.split(run)[0]).toMatch(/'x'(\];|: \()$/m)
     expect(globalThis).not.toHaveProperty(marker)
-    const refused = await refusalOf(new ScriptCheck(settings).judge(made.js))
+    const check = new ScriptCheck(settings)
+    check.judge(made.js)
+    const refused = await refusalOf(check.script)
     expect(refused).toMatchObject({ code: 'invalid_request', fault: 'cannot_transpile' })
     expect(refused.message).toContain('it uses the global "globalThis"')
   })
@@ -222,7 +231,7 @@ describe('names that run code (J1)', () => {
 
 describe('a child that does not do its work', () => {
   const script =
-    (source: string): SpawnTranspiler =>
+    (source: string): SpawnChild =>
     (start, events) =>
       spawnInBox({ ...start, program: Buffer.from(source) }, events)
   const reply = (...frames: readonly string[]) =>

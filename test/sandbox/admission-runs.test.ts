@@ -1,5 +1,7 @@
-import { rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { componentize } from 'componentize-qjs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defaultLimits } from '../../src/contract/limits.ts'
 import type { ComponentId } from '../../src/kernel/ids.ts'
@@ -71,4 +73,45 @@ test('an artifact that is lost is a refused call, and made again it runs', async
   opened.store.distrustArtifact(id)
   await opened.store.ensureArtifact(id)
   expect(await run(id)).toEqual({ type: 'returned', text: '' })
+})
+
+const INHERITED = ['to-string', 'value-of', 'has-own-property', 'is-prototype-of', 'to-json', 'define-getter', 'then']
+
+/** A tool of QuickJS that also exports what `exports` declares. */
+async function declaring(exports: string): Promise<Buffer> {
+  const directory = await mkdtemp(join(tmpdir(), 'brain-names-'))
+  try {
+    const wit = await readFile(new URL('../../wit/tool.wit', import.meta.url), 'utf8')
+    await writeFile(
+      join(directory, 'tool.wit'),
+      wit.replace('export run', `export exports: interface { ${exports} }\nexport run`),
+    )
+    const jsSource =
+      "export const exports = new Proxy({}, { get: () => () => {} })\nexport function run() { return '' }"
+    return Buffer.from((await componentize({ witPath: directory, world: 'tool', sync: true, jsSource })).component)
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+}
+
+test('names that every object inherits may be those of fields, flags, cases and functions, and do no harm', async () => {
+  const [fields, flags, cases] = [': string', '', '(u32)'].map((of) =>
+    INHERITED.map((name) => `%${name}${of}`).join(', '),
+  )
+  const types = `record all { ${fields} } flags some { ${flags} } variant one { %constructor(u32), ${cases} }`
+  const functions = INHERITED.map((name) => `%${name}: func(a: all, b: some) -> one;`).join(' ')
+  const { id } = await opened.admit(await declaring(`${types} ${functions}`))
+  expect(await run(id)).toEqual({ type: 'returned', text: '' })
+})
+
+test.each([
+  ['a field', 'record one { %constructor: string } give: func(a: one) -> one;'],
+  ['a flag', 'flags one { %constructor } give: func(a: one) -> one;'],
+  ['a function', '%constructor: func();'],
+])('`constructor` is refused as the name of %s, saying why', async (_what, declared) => {
+  const refused = await refusalOf(opened.admit(await declaring(declared)))
+  expect(refused.fault).toBe('cannot_transpile')
+  expect(refused.message).toMatch(
+    /it names the property "constructor", by which JavaScript reaches what makes code of text\. Rename/,
+  )
 })

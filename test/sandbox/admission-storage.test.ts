@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { BrainError } from '../../src/kernel/errors.ts'
 import type { ComponentId } from '../../src/kernel/ids.ts'
 import { artifactDirectory, componentFile, readArtifact, SCRIPT_FILE } from '../../src/sandbox/admission/artifact.ts'
-import type { SpawnTranspiler } from '../../src/sandbox/admission/transpile.ts'
+import type { SpawnChild } from '../../src/sandbox/admission/admission-child.ts'
 import { isAlive } from '../support/processes.ts'
 import { custom, toBuffer, toolComponent } from '../fixtures/wasm-builder.ts'
 import {
@@ -100,7 +100,7 @@ describe('admit()', () => {
   test('transpiles two at once, lets sixteen wait and turns the rest away', async () => {
     let running = 0
     let most = 0
-    const counting: SpawnTranspiler = (start, events) => {
+    const counting: SpawnChild = (start, events) => {
       most = Math.max(most, ++running)
       let over = false
       const end = () => {
@@ -183,7 +183,7 @@ describe('admit()', () => {
 
   test('is ended by the end of the store, which leaves no process', async () => {
     let pid = 0
-    const silent: SpawnTranspiler = (start, events) => {
+    const silent: SpawnChild = (start, events) => {
       const box = spawnInBox(start, { ...events, onChannel: { onBytes: () => {} } })
       pid = box.pid
       return box

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/kernel/clock.ts'
 import { BrainError } from '../../src/kernel/errors.ts'
 import type { ComponentId } from '../../src/kernel/ids.ts'
 import { type ComponentStore, openComponents } from '../../src/sandbox/admission/components.ts'
-import type { SpawnTranspiler } from '../../src/sandbox/admission/transpile.ts'
+import type { SpawnChild } from '../../src/sandbox/admission/admission-child.ts'
 import { loadTranspiler } from '../../src/sandbox/admission/transpiler/program.ts'
 import { bundleScript } from '../../src/sandbox/bundle.ts'
 import { spawnBoxed } from '../../src/sandbox/launch/spawn-boxed.ts'
@@ -47,11 +47,11 @@ export type StoreShape = {
   readonly directory?: string
   readonly level?: SandboxLevel
   /** For the transpiler alone: what checks its script always is the real one. */
-  readonly spawn?: SpawnTranspiler
+  readonly spawn?: SpawnChild
   readonly now?: () => number
 }
 
-export const spawnInBox: SpawnTranspiler = (start, events) => spawnBoxed({ ...start, launcher, level }, events)
+export const spawnInBox: SpawnChild = (start, events) => spawnBoxed({ ...start, launcher, level }, events)
 
 /** A store on a real directory, whose transpilers run in real boxes. */
 export async function openStore(shape: StoreShape = {}): Promise<OpenedStore> {

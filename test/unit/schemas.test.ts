@@ -25,6 +25,22 @@ async function messageOf(verdict: ReturnType<SchemaChecker['checkSchema']>): Pro
   return answered.message
 }
 
+/** Milliseconds of CPU that this thread took between one turn of its event loop, about, and the next. */
+async function cpuBetweenTurns(work: () => Promise<void>): Promise<readonly number[]> {
+  const used: number[] = []
+  let last = process.threadCpuUsage()
+  const look = () => {
+    const { user, system } = process.threadCpuUsage(last)
+    used.push((user + system) / 1000)
+    last = process.threadCpuUsage()
+  }
+  const timer = setInterval(look, 1)
+  await work()
+  clearInterval(timer)
+  look()
+  return used
+}
+
 const nested = (levels: number): JsonObject => {
   let schema: JsonObject = { type: 'string' }
   for (let level = 1; level < levels; level++) schema = { not: schema }
@@ -189,6 +205,34 @@ describe('SchemaChecker', () => {
     const costly = { valid: false, message: COSTLY }
     const mismatch = { valid: false, message: 'the value must match pattern "^(b+)+$"' }
     expect([verdicts[20], ...verdicts.slice(41, 45)]).toEqual([costly, costly, valid, mismatch, costly])
+  })
+
+  it('computes next to nothing on the thread that asks, however costly a schema is', async () => {
+    const checker = open()
+    await checker.checkSchema({})
+    const doubled = (levels: number) => ({
+      $ref: `#/$defs/d${levels}`,
+      $defs: Object.fromEntries(
+        Array.from({ length: levels + 1 }, (_, n) => {
+          const one = { $ref: `#/$defs/d${n - 1}` }
+          return [`d${n}`, n === 0 ? {} : { allOf: [one, one] }]
+        }),
+      ),
+    })
+    const costly: readonly (readonly [JsonObject, Json])[] = [
+      [{ pattern: '^(e+)+$' }, `${'e'.repeat(40)}!`],
+      [{ patternProperties: { '^(e+)+$': true } }, { [`${'e'.repeat(40)}!`]: 1 }],
+      [{ uniqueItems: true }, Array.from({ length: 20_000 }, (_, n) => ({ a: { b: [n] } }))],
+      [{ $ref: '#/$defs/a', $defs: { a: { allOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/a' }] } } }, {}],
+      [doubled(30), {}],
+    ]
+    const texts = costly.map(([schema, value]) => [schema, JSON.stringify(value)] as const)
+    // CPU time, which nobody else on the machine can take: the bound of 20 ms for what else is served holds there.
+    const used = await cpuBetweenTurns(async () => {
+      for (const [schema, text] of texts)
+        await Promise.all([checker.checkSchema(schema), checker.checkValue(schema, text)])
+    })
+    expect(Math.max(...used)).toBeLessThan(10)
   })
 
   it('`checkValue()` of a schema that was too costly once holds up nobody else', async () => {

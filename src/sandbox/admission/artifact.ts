@@ -17,7 +17,7 @@ import type { ComponentId } from '../../kernel/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 
 /** Names the generator, its version and our use of it: another one makes other artifacts, in another directory. */
-export const TOOLCHAIN = 'jco-transpile-0.15.0-3'
+export const TOOLCHAIN = 'jco-transpile-0.15.0-4'
 
 const FORMAT = 1
 const MANIFEST_BYTES = 1024 * 1024

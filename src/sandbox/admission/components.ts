@@ -5,6 +5,7 @@ import type { ComponentId } from '../../kernel/ids.ts'
 import { describeLimit, type Limits } from '../../contract/limits.ts'
 import type { SchemaChecker } from '../../contract/schema-checker.ts'
 import type { Component, Components, SandboxLevel } from '../sandbox.ts'
+import type { SpawnChild } from './admission-child.ts'
 import { componentFile, digestOf, readOwnFile } from './artifact.ts'
 import { ArtifactCache } from './artifact-cache.ts'
 import { ComponentFiles, type StoredComponent, UPLOAD } from './component-files.ts'
@@ -15,7 +16,7 @@ import { Limiter } from './limiter.ts'
 import { readMetadata } from './metadata.ts'
 import { ScriptCheck } from './script-check.ts'
 import { SingleFlight } from './single-flight.ts'
-import { type SpawnTranspiler, transpile } from './transpile.ts'
+import { transpile } from './transpile.ts'
 import type { TranspilerProgram } from './transpiler/program.ts'
 import { receiveUpload, type Upload } from './upload.ts'
 
@@ -33,8 +34,8 @@ export type ComponentsSettings = {
   readonly schemas: SchemaChecker
   readonly level: SandboxLevel
   readonly transpiler: TranspilerProgram
-  /** Starts the transpiler in a box of the level. */
-  readonly spawn: SpawnTranspiler
+  /** Starts the children of admission in boxes of the level. */
+  readonly spawn: SpawnChild
   readonly clock: Clock
 }
 
@@ -173,14 +174,17 @@ class StoredComponents implements ComponentStore {
 
   async #makeArtifact(id: ComponentId, bytes: Buffer, gated: Gated): Promise<void> {
     const settings = { ...this.#settings, signal: this.#closing.signal }
-    const check = new ScriptCheck(settings)
+    let check: ScriptCheck | undefined
+    const checking = (): ScriptCheck => (check ??= new ScriptCheck(settings))
     try {
-      // It starts while the transpiler is still busy with the script, and not for uploads that never come that far.
-      const made = await transpile(bytes, gated.modules, settings, () => check.start())
-      await check.judge(made.js)
-      await this.#change(id, () => this.#artifacts.write(id, made, bytes))
+      // The check loads while the generator works, and judges while that compiles cores. Not sooner: starting a process
+      // keeps this thread, and two in one go would keep it twice as long.
+      const onScript = (js: Buffer): void => checking().judge(js)
+      const { cores } = await transpile(bytes, gated.modules, settings, { onReady: checking, onScript })
+      const js = await checking().script
+      await this.#change(id, () => this.#artifacts.write(id, { js, cores }, bytes))
     } finally {
-      check.close()
+      check?.close()
     }
     await this.#evict()
   }

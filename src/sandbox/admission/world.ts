@@ -1,5 +1,6 @@
 import { printable, quoted, refusal } from './refusal.ts'
 import type { ExternName } from './component-walk.ts'
+import { isToolchainExport, TOOLCHAIN_EXPORTS } from './toolchain-exports.ts'
 
 /** The world that a tool is built for, as messages name it. */
 export const TOOL_WORLD = 'brain:tool/tool@0.2.0'
@@ -42,16 +43,35 @@ function faultOfImport({ name, sort }: ExternName): string | undefined {
   return WASI_INTERFACES.has(path) && WASI_VERSION.test(version ?? '') ? undefined : quoted(name)
 }
 
+const shownSome = (things: readonly string[]): string =>
+  things.slice(0, 5).join(', ') + (things.length > 5 ? ', …' : '')
+
 function checkEntry(exports: readonly ExternName[]): void {
   const entry = exports.find(({ name }) => name === ENTRY)
   if (entry?.sort === 'function') return
   const there = exports.filter(({ sort }) => sort !== 'type').map(({ name }) => quoted(name))
-  const shown = there.length === 0 ? 'nothing' : there.slice(0, 5).join(', ') + (there.length > 5 ? ', …' : '')
+  const shown = there.length === 0 ? 'nothing' : shownSome(there)
   const reason =
     entry === undefined
       ? `it has no export "${ENTRY}": it exports ${shown}`
       : `its export "${ENTRY}" is no function (its sort is "${entry.sort}")`
   throw refusal('wrong_world', `${reason}. Build it for the world ${TOOL_WORLD}`, entry?.offset)
+}
+
+function checkExports(exports: readonly ExternName[]): void {
+  checkEntry(exports)
+  if (exports.some(({ name }) => name === THENABLE))
+    throw refusal('unsafe_name', `it exports "${THENABLE}", a name that JavaScript gives a meaning. Rename it`)
+  const odd = exports.filter(({ name, sort }) => name !== ENTRY && !isToolchainExport(name, sort))
+  const [first] = odd
+  if (first === undefined) return
+  const known = TOOLCHAIN_EXPORTS.map(({ name, sort }) => `the ${sort} ${quoted(name)}`).join(', ')
+  throw refusal(
+    'wrong_world',
+    `it exports ${shownSome(odd.map(({ name, sort }) => `the ${sort} ${quoted(name)}`))}. A tool exports "${ENTRY}" and, at ` +
+      `most, what toolchains add by themselves: ${known}. Build it for the world ${TOOL_WORLD} and no more`,
+    first.offset,
+  )
 }
 
 /**
@@ -60,18 +80,12 @@ function checkEntry(exports: readonly ExternName[]): void {
  * @returns the interfaces that it imports, without versions, sorted.
  */
 export function checkWorld(imports: readonly ExternName[], exports: readonly ExternName[]): readonly string[] {
-  checkEntry(exports)
-  for (const item of exports) {
-    if (item.name === THENABLE)
-      throw refusal('unsafe_name', `it exports "${THENABLE}", a name that JavaScript gives a meaning. Rename it`)
-    if (!KEBAB.test(item.name) && !INTERFACE.test(item.name))
-      throw refusal('unsafe_name', `its export ${quoted(item.name)} has a name that is neither a word nor an interface`)
-  }
+  checkExports(exports)
   const refused = imports.map(faultOfImport).filter((fault) => fault !== undefined)
   if (refused.length > 0)
     throw refusal(
       'refused_import',
-      `it imports ${refused.slice(0, 5).join(', ')}${refused.length > 5 ? ', …' : ''}, which Brain does not offer. ` +
+      `it imports ${shownSome(refused)}, which Brain does not offer. ` +
         `A tool may import brain:tool/host@${BRAIN_VERSION} and the WASI 0.2 interfaces of cli, clocks, filesystem, ` +
         'http, io, random and sockets',
     )

@@ -134,5 +134,5 @@ describe('parseManifest()', () => {
 test('TOOLCHAIN names the jco that is installed', async () => {
   const entry = import.meta.resolve('@bytecodealliance/jco-transpile/component')
   const description = JSON.parse(await readFile(new URL('../package.json', entry), 'utf8')) as { version: string }
-  expect(TOOLCHAIN).toBe(`jco-transpile-${description.version}-3`)
+  expect(TOOLCHAIN).toBe(`jco-transpile-${description.version}-4`)
 })

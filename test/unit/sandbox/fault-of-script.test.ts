@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { faultOfScript } from '../../../src/sandbox/admission/script-check/fault-of-script.ts'
+import * as script from '../../../src/sandbox/admission/script-check/fault-of-script.ts'
+
+function faultOfScript(module: string): string | undefined {
+  const parsed = script.parseScript(module)
+  return typeof parsed === 'string' ? parsed : script.faultOfScript(parsed)
+}
 
 const ENTRY = 'export function instantiate(getCoreModule, imports, instantiateCore) { return {} }\n'
 const inside = (code: string): string => `export function instantiate(a, b) { ${code} }\n`

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { BrainError } from '../../../src/kernel/errors.ts'
 import { gate, type Gated } from '../../../src/sandbox/admission/gate.ts'
+import { TOOLCHAIN_EXPORTS } from '../../../src/sandbox/admission/toolchain-exports.ts'
 import {
   component,
   custom,
@@ -175,11 +176,53 @@ describe('the world', () => {
     expect(accepted(tool(both)).imports).toEqual(['wasi:io/poll'])
   })
 
-  test('gate() accepts the further exports that toolchains add', () => {
-    const more = ['init', 'exports', 'wasi:cli/run@0.2.3'].map((name, i) =>
-      join([0], text(name), [i === 0 ? 1 : 5, 0, 0]),
-    )
-    expect(accepted(component(section(11, list([RUN, ...more])))).imports).toEqual([])
+  const SORT = { function: 1, type: 3, instance: 5 } as const
+  const exporting = (name: string, sort: keyof typeof SORT) =>
+    component(section(11, list([RUN, join([0], text(name), [SORT[sort], 0, 0])])))
+
+  test.each([
+    ['init', 'function'],
+    ['exports', 'instance'],
+    ['wasi:cli/run@0.2.6', 'instance'],
+  ] as const)('gate() accepts the further export %s, which a toolchain adds', (name, sort) => {
+    expect(accepted(exporting(name, sort)).imports).toEqual([])
+    const listed = TOOLCHAIN_EXPORTS.filter((known) => name.replace(/@.*/, '') === known.name)
+    expect(listed).toEqual([expect.objectContaining({ sort })])
+  })
+
+  test('gate() has no more such exports than those above', () => {
+    expect(TOOLCHAIN_EXPORTS).toHaveLength(3)
+  })
+
+  test.each([
+    ['helper', 'function'],
+    ['Init', 'function'],
+    ['init', 'instance'],
+    ['exports', 'function'],
+    ['memory', 'instance'],
+    ['invocation', 'type'],
+    ['constructor', 'function'],
+    ['to-string', 'function'],
+    ['wasi:cli/run', 'instance'],
+    ['wasi:cli/run@0.2.6-rc', 'instance'],
+    ['wasi:cli/run@0.3.0', 'instance'],
+    ['wasi:cli/run@0.2.6', 'function'],
+    ['wasi:cli/runner@0.2.6', 'instance'],
+    ['wasi:http/incoming-handler@0.2.10', 'instance'],
+    ['brain:tool/types@0.2.0', 'instance'],
+    ['acme:db/sql@1.0.0', 'instance'],
+    ['url=<https://example.org/x.wasm>', 'instance'],
+  ] as const)('gate() refuses the further export %s (%s), naming it', (name, sort) => {
+    const seen = refused(exporting(name, sort))
+    expect(seen).toMatchObject({ fault: 'wrong_world', offset: expect.any(Number) })
+    expect(seen.message).toContain(`it exports the ${sort} ${JSON.stringify(name)}. A tool exports "run"`)
+  })
+
+  test('gate() names five of many further exports', () => {
+    const seen = refused(toolComponent({ moreExports: Array.from({ length: 1999 }, (_, i) => `more-${i}`) }))
+    expect(seen.fault).toBe('wrong_world')
+    expect(seen.message).toContain('"more-0", the function "more-1"')
+    expect(seen.message).toContain('"more-4", …. A tool')
   })
 
   test('gate() refuses an export `then`', () => {
@@ -313,7 +356,7 @@ describe('bombs', () => {
   test('gate() refuses more than 4096 exports', () => {
     const exports = Array.from({ length: 4096 }, (_, i) => join([0], text(`e${i}`), [1, 0, 0]))
     expect(refused(component(section(11, list([RUN, ...exports])))).fault).toBe('too_complex')
-    expect(accepted(component(section(11, list([RUN, ...exports.slice(1)])))).imports).toEqual([])
+    expect(refused(component(section(11, list([RUN, ...exports.slice(1)])))).fault).toBe('wrong_world')
   })
 
   test.each([

@@ -1,11 +1,21 @@
 import { runInThisContext } from 'node:vm'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { hoistDefinitions } from '../../../src/sandbox/admission/transpiler/hoist-definitions.ts'
+import { finishScript } from '../../../src/sandbox/admission/script-check/finish-script.ts'
+import { parseScript } from '../../../src/sandbox/admission/script-check/fault-of-script.ts'
+import { plainScript } from '../../../src/sandbox/wire/plain-script.ts'
+import * as hoisting from '../../../src/sandbox/admission/script-check/hoist-definitions.ts'
 
 type Instance = { next(): unknown[] }
 type Script = {
   readonly instantiate: (core: unknown, imports: unknown, instantiateCore: unknown) => Instance
   readonly release: (() => void) | undefined
+}
+
+function hoistDefinitions(module: string): string | undefined {
+  const parsed = parseScript(module)
+  if (typeof parsed === 'string') throw new SyntaxError(parsed)
+  return hoisting.hoistDefinitions(parsed)
 }
 
 const evaluate = (script: string): Script =>
@@ -53,7 +63,7 @@ const instance = (script: Script, step: number): Instance =>
 describe('hoistDefinitions()', () => {
   it('gives a script that makes the same instances, one after the other, each with a state of its own', () => {
     const before = evaluate(SCRIPT)
-    const after = evaluate(hoistDefinitions(SCRIPT))
+    const after = evaluate(hoistDefinitions(SCRIPT) ?? '')
     for (const step of [2, 5]) {
       const [expected, actual] = [instance(before, step), instance(after, step)]
       for (const _ of [1, 2, 3]) {
@@ -65,8 +75,8 @@ describe('hoistDefinitions()', () => {
   })
 
   it('moves functions, classes and constants out, once, and lets go of the rest on `release()`', () => {
-    const text = hoistDefinitions(SCRIPT)
-    const entry = text.indexOf('export function instantiate(')
+    const text = hoistDefinitions(SCRIPT) ?? ''
+    const entry = text.indexOf('function instantiate(')
     for (const definition of ['class Counter', 'function describe', 'function run', 'const trampoline0'])
       expect(text.indexOf(definition)).toBeLessThan(entry)
     expect(text.indexOf('new Map()')).toBeGreaterThan(entry)
@@ -83,12 +93,55 @@ describe('hoistDefinitions()', () => {
     ['a name of an inner scope twice', 'export function instantiate(a) { let b; let g = (function* () { let b })() }'],
     ['a name of the engine', 'export function instantiate(a) { let g = (function* () { class Map {} })(); new Map() }'],
     ['its own name', 'export function instantiate(a) { function release() {} }'],
+    ['a name from outside', 'const b = 1\nexport function instantiate(a) { let b }'],
+    ['a class that does something', 'export function instantiate(a) { class A { static b = a() } }'],
   ])('leaves a script with %s as it is', (_, script) => {
-    expect(hoistDefinitions(script)).toBe(script)
+    expect(hoistDefinitions(script)).toBeUndefined()
+  })
+})
+
+describe('finishScript()', () => {
+  const inside = (code: string): string => `export function instantiate(a) { ${code} }\n`
+
+  it('gives what hoisting made of a script without a fault', () => {
+    const script = inside('const b = () => a; return b')
+    expect(finishScript(script)).toEqual({ script: hoistDefinitions(script) })
   })
 
-  it('throws where a script is none', () => {
-    expect(() => hoistDefinitions('export function')).toThrow(SyntaxError)
-    expect(() => hoistDefinitions(`export function instantiate() { return ${'('.repeat(50_000)} }`)).toThrow(/./)
+  it('gives a script as it is that is not understood', () => {
+    const script = inside('function release() {}')
+    expect(finishScript(script)).toEqual({ script })
+  })
+
+  it.each([
+    ['it cannot be parsed', 'export function'],
+    ['it cannot be parsed: Not enough stack', inside(`return ${'('.repeat(50_000)}`)],
+    ['it ends before its end', `${inside('')}return {} })(); (function () {`],
+    ['it uses the global "process"', inside('process.exit()')],
+  ])('says: %s', (fault, script) => {
+    expect(finishScript(script)).toEqual({ fault: expect.stringContaining(fault) })
+  })
+
+  it('judges a text that stays as it is where boxes make it plain again', () => {
+    const parts = [
+      'export ',
+      'async ',
+      'function ',
+      'const ',
+      'import.meta.url',
+      'import.met',
+      'a.url',
+      '\n',
+      '"',
+      '`',
+      'x',
+    ]
+    const [head = '', tail = ''] = plainScript('|').split('|')
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...parts)), (pieces) => {
+        const plain = plainScript(pieces.join(''))
+        expect(plainScript(plain.slice(head.length, plain.length - tail.length))).toBe(plain)
+      }),
+    )
   })
 })

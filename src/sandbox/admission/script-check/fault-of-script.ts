@@ -1,6 +1,7 @@
 import { type AnyNode, parse, type Program, type Statement } from 'acorn'
 import { plainScript } from '../../wire/plain-script.ts'
 import { eachPart } from '../syntax/each-part.ts'
+import { isDefinition } from '../syntax/is-definition.ts'
 import { type FreeName, freeNames } from './free-names.ts'
 
 const ENTRY = 'instantiate'
@@ -39,6 +40,26 @@ const REFUSED_NODES: Readonly<Record<string, string>> = {
   StaticBlock: 'it does something where it is only defined',
 }
 
+/** A module of jco in the form in which a box evaluates it, and the syntax tree of that. */
+export type ParsedScript = {
+  readonly text: string
+  readonly program: Program
+  readonly statements: readonly Statement[]
+}
+
+/** @returns a text where it is none: how it differs from what jco emits. */
+export function parseScript(module: string): ParsedScript | string {
+  const text = plainScript(module)
+  let program: Program
+  try {
+    program = parse(text, { ecmaVersion: 'latest', sourceType: 'script' })
+  } catch (error) {
+    return `it cannot be parsed: ${error instanceof Error ? error.message : 'its nesting is too deep'}`
+  }
+  const statements = statementsOf(program)
+  return statements === undefined ? 'it ends before its end' : { text, program, statements }
+}
+
 /**
  * How generated JavaScript differs from what jco emits: it may consist of definitions alone, may name no globals but
  * those that jco's runtime needs, and may neither import nor reach what makes code of text where that can be seen.
@@ -47,15 +68,8 @@ const REFUSED_NODES: Readonly<Record<string, string>> = {
  *
  * @returns undefined where it does not differ.
  */
-export function faultOfScript(module: string): string | undefined {
-  const text = plainScript(module)
-  let program: Program
-  try {
-    program = parse(text, { ecmaVersion: 'latest', sourceType: 'script' })
-  } catch (error) {
-    return `it cannot be parsed: ${error instanceof Error ? error.message : 'its nesting is too deep'}`
-  }
-  return faultOfProgram(program) ?? faultOfNodes(program) ?? faultOfNames(program, text)
+export function faultOfScript({ text, program, statements }: ParsedScript): string | undefined {
+  return faultOfStatements(statements) ?? faultOfNodes(program) ?? faultOfNames(program, text)
 }
 
 /** The statements between the head and the tail of the plain script; undefined where the script ends that early. */
@@ -66,68 +80,11 @@ function statementsOf({ body: [only, ...more] }: Program): readonly Statement[] 
   return callee.type === 'FunctionExpression' ? callee.body.body.slice(1, -1) : undefined
 }
 
-function faultOfProgram(program: Program): string | undefined {
-  const statements = statementsOf(program)
-  if (statements === undefined) return 'it ends before its end'
+function faultOfStatements(statements: readonly Statement[]): string | undefined {
   const odd = statements.find((statement) => !isDefinition(statement))
   if (odd !== undefined) return `it does something where it is loaded (${odd.type})`
   const entries = statements.filter((node) => node.type === 'FunctionDeclaration' && node.id.name === ENTRY)
   return entries.length === 1 ? undefined : `it does not export one function "${ENTRY}"`
-}
-
-/** Evaluating it has no effect but the names that it binds. */
-function isDefinition(node: Statement): boolean {
-  switch (node.type) {
-    case 'FunctionDeclaration':
-    case 'EmptyStatement':
-      return true
-    case 'ExpressionStatement':
-      return node.directive !== undefined
-    case 'ClassDeclaration':
-      return isInertClass(node)
-    case 'VariableDeclaration':
-      return node.declarations.every(({ id, init }) => id.type === 'Identifier' && (!init || isInert(init)))
-    default:
-      return false
-  }
-}
-
-function isInertClass(node: Statement & { type: 'ClassDeclaration' }): boolean {
-  if (node.superClass && node.superClass.type !== 'Identifier') return false
-  return node.body.body.every((member) => {
-    if (member.type === 'StaticBlock' || !isInertKey(member.computed, member.key)) return false
-    return member.type === 'MethodDefinition' || !member.static || !member.value || isInert(member.value)
-  })
-}
-
-function isInertKey(isComputed: boolean, key: AnyNode): boolean {
-  if (!isComputed || isInert(key)) return true
-  return key.type === 'MemberExpression' && !key.computed && isNamed(key.object, 'Symbol')
-}
-
-const isNamed = (node: AnyNode, name: string): boolean => node.type === 'Identifier' && node.name === name
-
-function isInert(node: AnyNode): boolean {
-  switch (node.type) {
-    case 'Literal':
-    case 'FunctionExpression':
-    case 'ArrowFunctionExpression':
-      return true
-    case 'TemplateLiteral':
-      return node.expressions.length === 0
-    case 'UnaryExpression':
-      return node.argument.type === 'Literal'
-    case 'ArrayExpression':
-      return node.elements.every((element) => element !== null && isInert(element))
-    case 'ObjectExpression':
-      return node.properties.every(
-        (part) => part.type === 'Property' && isInertKey(part.computed, part.key) && isInert(part.value),
-      )
-    case 'CallExpression':
-      return isNamed(node.callee, 'Symbol') && node.arguments.every((argument) => argument.type === 'Literal')
-    default:
-      return false
-  }
 }
 
 /** The first fault of a node anywhere in it. */
@@ -141,12 +98,18 @@ function faultOfNodes(program: AnyNode): string | undefined {
   return found
 }
 
-/** Such a name as a text alone does nothing: a case of an enumeration may have it, a method of a class as well. */
+/**
+ * Such a name as a text alone does nothing: a case of an enumeration may have it, a method of a class as well. A field of
+ * a record or a flag may not: jco reads it from whatever value the host gave, where it finds what every object inherits.
+ * Other names that objects inherit (`toString`, `valueOf`) lead nowhere.
+ */
 function faultOfKey(node: AnyNode): string | undefined {
   if (node.type !== 'MemberExpression' && node.type !== 'Property') return undefined
   const key = node.type === 'Property' ? node.key : node.property
   const name = !node.computed && key.type === 'Identifier' ? key.name : textOf(key)
-  return name !== undefined && REFUSED_NAMES.has(name) ? `it names the property "${name}"` : undefined
+  return name !== undefined && REFUSED_NAMES.has(name)
+    ? `it names the property "${name}", by which JavaScript reaches what makes code of text`
+    : undefined
 }
 
 /** The text that an expression comes to, where it is made of nothing but texts. */

@@ -1,15 +1,11 @@
 // Runs in a box, once: turns the upload into JavaScript and core modules with jco's raw generator, and checks that this
 // Node can compile them. It compiles, it never runs what it made.
-import { writeSync } from 'node:fs'
-import { Script } from 'node:vm'
 import type { GenerateOptions, Transpiled } from '@bytecodealliance/jco-transpile/component'
 import { frame, type Part } from '../../wire/frames.ts'
-import { plainScript } from '../../wire/plain-script.ts'
-import { hoistDefinitions } from './hoist-definitions.ts'
+import { writeChannel } from '../child-channel.ts'
 import { checkCore, order, upload } from './inbox.ts'
 import { FROM_TRANSPILER, TRANSPILE_FAULT } from './protocol.ts'
 
-const CHANNEL = 3
 const MAX_TEXT = 2000
 
 /** jco's entry, which the bundler hands over: its package's own entry would start a worker. */
@@ -26,10 +22,7 @@ const OPTIONS: GenerateOptions = {
   base64Cutoff: 0,
 }
 
-function send(type: number, ...parts: readonly Part[]): void {
-  const bytes = frame(type, ...parts)
-  for (let at = 0; at < bytes.length;) at += writeSync(CHANNEL, bytes, at)
-}
+const send = (type: number, ...parts: readonly Part[]): void => writeChannel(frame(type, ...parts))
 
 const u32 = (value: number): Buffer => {
   const bytes = Buffer.allocUnsafe(4)
@@ -58,10 +51,7 @@ function attempt<T>(fault: number, step: () => T): T {
 
 function sendScript(bytes: Uint8Array): void {
   if (bytes.length > order.maxScriptBytes) fail(TRANSPILE_FAULT.LARGE, String(bytes.length))
-  send(FROM_TRANSPILER.GENERATED)
-  const text = attempt(TRANSPILE_FAULT.SCRIPT, () => hoistDefinitions(Buffer.from(bytes).toString('utf8')))
-  attempt(TRANSPILE_FAULT.SCRIPT, () => new Script(plainScript(text), { filename: 'tool.js' }))
-  send(FROM_TRANSPILER.SCRIPT, text)
+  send(FROM_TRANSPILER.SCRIPT, bytes)
 }
 
 function sendCore(name: string, bytes: Uint8Array): void {

@@ -1,5 +1,5 @@
 // The child's order, read before jco's own module is evaluated: that needs its core modules at once.
-import { readChannel } from '../read-channel.ts'
+import { readChannel } from '../child-channel.ts'
 import type { TranspileOrder } from './protocol.ts'
 
 /** The part that is used here of what lib.dom would declare. */

@@ -1,5 +1,7 @@
 // What server and transpiler child say to each other over fd 3. The server is trusted by the child, never the reverse.
 
+import { READY } from '../child-ready.ts'
+
 /**
  * Server → child: u32 length of this as JSON, the JSON, then the bytes of jco's core modules and of the upload in a row.
  */
@@ -17,8 +19,8 @@ export type TranspileOrder = {
 /** Child → server, frames of wire/frames.ts. */
 export const FROM_TRANSPILER = {
   /** It runs, and jco is ready. */
-  READY: 1,
-  /** The JavaScript. */
+  READY,
+  /** The JavaScript. Once, before all cores. */
   SCRIPT: 2,
   /** A core that is a slice of the upload: u32 index in `modules`, then its name. */
   SLICE: 3,
@@ -28,8 +30,6 @@ export const FROM_TRANSPILER = {
   DONE: 5,
   /** Nothing follows: u8 of TRANSPILE_FAULT, then text. */
   FAILED: 6,
-  /** The generator is done: a script will follow, unless there is a fault in it. */
-  GENERATED: 7,
 } as const
 
 export const TRANSPILE_FAULT = {
@@ -37,8 +37,6 @@ export const TRANSPILE_FAULT = {
   GENERATOR: 0,
   /** Node cannot compile one of its core modules. */
   CORE: 1,
-  /** The generated JavaScript cannot be parsed. */
-  SCRIPT: 2,
   /** The generated JavaScript is larger than allowed: the text is its size. */
-  LARGE: 3,
+  LARGE: 2,
 } as const

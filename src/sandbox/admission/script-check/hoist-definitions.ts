@@ -1,6 +1,8 @@
-import { type AnyNode, type FunctionDeclaration, parse, type Statement } from 'acorn'
+import type { AnyNode, FunctionDeclaration, Statement } from 'acorn'
 import { boundNames } from '../syntax/bound-names.ts'
 import { eachPart } from '../syntax/each-part.ts'
+import { isDefinition } from '../syntax/is-definition.ts'
+import type { ParsedScript } from './fault-of-script.ts'
 
 /** Debug output of jco's runtime: some fifty calls in a host call, each of which makes an object to say nothing. */
 const DEBUG = '_debugLog'
@@ -17,25 +19,25 @@ const GIVEN = '$given'
  * instances. Variables move out as well but are set where they stood, each time. So two instances of one script do not
  * live at a time: a box makes one after the other, and `release()` lets go of the last one.
  *
- * @returns the script itself where it is not of the shape that is understood: it does the same, slower.
+ * @returns undefined where it is not of the shape that is understood: as it is it does the same, slower.
  */
-export function hoistDefinitions(script: string): string {
-  const program = parse(script, { ecmaVersion: 'latest', sourceType: 'module' })
-  const entry = program.body
-    .map((node) => (node.type === 'ExportNamedDeclaration' ? node.declaration : node))
-    .find((node): node is FunctionDeclaration => node?.type === 'FunctionDeclaration' && node.id.name === 'instantiate')
-  if (entry === undefined || entry.async || entry.generator) return script
-  const hoisting = new Hoisting(script, debugCalls(program))
+export function hoistDefinitions({ text, statements }: ParsedScript): string | undefined {
+  const entry = statements.find(
+    (node): node is FunctionDeclaration => node.type === 'FunctionDeclaration' && node.id.name === 'instantiate',
+  )
+  if (entry === undefined || entry.async || entry.generator) return undefined
+  const hoisting = new Hoisting(text, debugCalls(entry))
+  for (const node of statements) if (node !== entry) hoisting.keep(node)
   const parameters = entry.params.flatMap(boundNames)
   for (const name of parameters) hoisting.variable(name)
   const body = hoisting.body(entry.body.body)
-  if (!hoisting.isUnderstood) return script
+  if (!hoisting.isUnderstood) return undefined
   const { definitions, variables } = hoisting
   return [
     `let ${variables.join(', ')};`,
     ...definitions,
-    `export function ${RELEASE}() {\n${variables.map((name) => `${name} = undefined;`).join('\n')}\n}`,
-    `export function instantiate(...${GIVEN}) {\n[${parameters.join(', ')}] = ${GIVEN};\n${body}}\n`,
+    `function ${RELEASE}() {\n${variables.map((name) => `${name} = undefined;`).join('\n')}\n}`,
+    `function instantiate(...${GIVEN}) {\n[${parameters.join(', ')}] = ${GIVEN};\n${body}}\n`,
   ].join('\n')
 }
 
@@ -48,7 +50,7 @@ class Hoisting {
   readonly #cuts: readonly Span[]
   readonly #variables = new Set<string>()
   readonly #names = new Set<string>([RELEASE, GIVEN, 'instantiate'])
-  #clashes = false
+  #isUnderstood = true
 
   /** @param cuts what is left out, in the order of the script */
   constructor(script: string, cuts: readonly Span[]) {
@@ -56,9 +58,12 @@ class Hoisting {
     this.#cuts = cuts
   }
 
-  /** False where a name would have come to mean something else: another's in the same scope now, or the engine's own. */
+  /**
+   * False where a name would have come to mean something else, another's in the same scope now or the engine's own, or
+   * where something would happen earlier than it did.
+   */
   get isUnderstood(): boolean {
-    return !this.#clashes
+    return this.#isUnderstood
   }
 
   get variables(): readonly string[] {
@@ -70,19 +75,29 @@ class Hoisting {
     this.#variables.add(name)
   }
 
+  /** What stands outside `instantiate` already. */
+  keep(node: Statement): void {
+    if (node.type === 'FunctionDeclaration' || node.type === 'ClassDeclaration') this.#claim(node.id.name)
+    if (node.type === 'VariableDeclaration')
+      for (const { id } of node.declarations) for (const name of boundNames(id)) this.#claim(name)
+    this.definitions.push(this.#text(node))
+  }
+
   /** What remains of a function's body. */
   body(statements: readonly Statement[]): string {
     return statements.map((statement) => `${this.#statement(statement)}\n`).join('')
   }
 
   #claim(name: string): void {
-    if (this.#names.has(name) || Object.hasOwn(globalThis, name)) this.#clashes = true
+    if (this.#names.has(name) || Object.hasOwn(globalThis, name)) this.#isUnderstood = false
     this.#names.add(name)
   }
 
   #statement(node: Statement): string {
     if (node.type === 'FunctionDeclaration' || node.type === 'ClassDeclaration') {
       this.#claim(node.id.name)
+      // Out there it would take effect where the script is loaded.
+      if (!isDefinition(node)) this.#isUnderstood = false
       this.definitions.push(this.#text(node))
       return ''
     }
@@ -144,13 +159,13 @@ function isConstant(node: AnyNode | null | undefined): node is AnyNode {
 }
 
 /** Statements that only call DEBUG, in the order of the script. */
-function debugCalls(program: AnyNode): Span[] {
+function debugCalls(entry: AnyNode): Span[] {
   const found: Span[] = []
   const visit = (node: AnyNode): void => {
     if (isDebugCall(node)) found.push(node)
     else eachPart(node, visit)
   }
-  visit(program)
+  visit(entry)
   return found
 }
 

@@ -1,5 +1,5 @@
 // For the children of admission, in their boxes.
-import { readSync } from 'node:fs'
+import { readSync, writeSync } from 'node:fs'
 
 const CHANNEL = 3
 
@@ -12,4 +12,9 @@ export function readChannel(size: number): Buffer {
     at += count
   }
   return bytes
+}
+
+/** Writes all of it to fd 3. */
+export function writeChannel(bytes: Buffer): void {
+  for (let at = 0; at < bytes.length;) at += writeSync(CHANNEL, bytes, at)
 }

@@ -86,7 +86,7 @@ describe.each(LEVELS)('kill -9 at level %s', (name) => {
 
   it('of a box ends all of it, and so does its deadline', async (context) => {
     await using lab = await openLab({ warmBoxes: 0 }, { level: offeredLevel(name, context) })
-    const running = lab.start(lab.plant(SPIN), { deadlineInMs: 500 })
+    const running = lab.start(lab.plant(SPIN), { deadlineInMs: 2000 })
     await until(async () => (await lab.sandbox.status()).boxes.some(({ state }) => state === 'busy'), 'a busy box')
     const family = descendantsOf((await lab.sandbox.status()).supervisor!.pid)
     expect(family.length).toBe(name === 'bubblewrap' ? 3 : 1)

@@ -36,7 +36,8 @@ const COMPONENT_LANES = 2
 
 /**
  * Every end that a call may come to. `overloaded` is that of a call that got no box before its deadline, which counts from
- * its arrival: a box takes 0.1 s of a processor to start, and where ten processes compete for each it takes seconds.
+ * its arrival: a box takes 0.1 s of a processor to start, and where many processes compete for it that becomes seconds. (Of
+ * seed 4242, with a deadline of 1 s, case 20 and 18 others of 31 ended so beside six busy processes on two processors.)
  * `environment_not_ready` is none of them: a box that breaks its protocol costs the call in it, and the calls that wait for
  * it go to another.
  */

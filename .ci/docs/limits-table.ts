@@ -21,7 +21,8 @@ const PURPOSE: Readonly<Record<LimitName, string>> = {
   warmBoxes: 'boxes that are kept started and unassigned; 0 = none',
   boxIdleSecs: 'how long a box waits for the next call of its tool before it is killed; 0 = it stays',
   linearMemoryBytes: 'WebAssembly memory of a guest; growing beyond it fails inside the guest',
-  guestCpuSecs: 'CPU time of one call; then its box is killed and the call ends `compute_limit`',
+  guestCpuSecs:
+    'CPU time of one call, with what the supervisor spends on its files and requests; then its box is killed and the call ends `compute_limit`',
   guestHandles: 'resource handles that a guest holds at once',
   guestOpenFiles: 'files and directories that a guest holds open at once',
   guestFileOps: 'file operations of one call',

@@ -1,5 +1,6 @@
 import { type AttemptOutcome, auditedAttempts, runAttempts } from '../sandbox/audit/run-attempts.ts'
-import { runControl } from '../sandbox/audit/run-control.ts'
+import { runControl, runFrameControl } from '../sandbox/audit/run-control.ts'
+import { runFrameAttempts } from '../sandbox/audit/run-frame-attempts.ts'
 import { probeLevels } from '../sandbox/level.ts'
 import type { SandboxLevel } from '../sandbox/sandbox.ts'
 import { printable } from './printable.ts'
@@ -22,7 +23,7 @@ export async function audit(env: Environment): Promise<AuditReport> {
   const offered = probes.flatMap(({ level }) => level ?? [])
   // What ends its own process is run in boxes only; what is not run without a box is not proven.
   const harmless = auditedAttempts('system').filter(({ reach }) => reach === undefined)
-  const free = await runControl(harmless)
+  const free = new Map([...(await runControl(harmless)), ...(await runFrameControl())])
   const rows: AuditRow[] = []
   for (const level of offered) rows.push(...(await attack(level, free)))
   return {
@@ -34,7 +35,11 @@ export async function audit(env: Environment): Promise<AuditReport> {
 }
 
 async function attack(level: SandboxLevel, free: ReadonlyMap<string, string>): Promise<readonly AuditRow[]> {
-  const outcomes = [...(await runAttempts(level, 'whole')), ...(await runAttempts(level, 'system'))]
+  const outcomes = [
+    ...(await runAttempts(level, 'whole')),
+    ...(await runAttempts(level, 'system')),
+    ...(await runFrameAttempts(level)),
+  ]
   return outcomes.map((row) => ({ level: level.name, ...row, proven: free.get(row.name) === 'THROUGH' }))
 }
 

@@ -5,7 +5,10 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fixture, rssOf, startServer, type TestServer } from '../support/server.ts'
 
-const web = createServer((request, response) => response.writeHead(request.url === '/tea' ? 418 : 404).end())
+const web = createServer((request, response) => {
+  if (request.url === '/echo') request.pipe(response.writeHead(request.method === 'POST' ? 200 : 405))
+  else response.writeHead(request.url === '/tea' ? 418 : 404).end()
+})
 let authority: string
 
 let server: TestServer
@@ -159,6 +162,15 @@ describe('an uploaded component', () => {
     })
     const without = await server.sessionWith('http-probe', { grants: {} })
     expect(await without.value({ authority })).toEqual({ error: expect.stringContaining('HttpRequestDenied') })
+  })
+
+  it('sends a body and reads the answer at once: each piece comes back before the next one is sent', async () => {
+    const session = await server.sessionWith('http-probe', { grants: { network: [`http://${authority}`] } })
+    const echo = (rounds: number, bytes: number) =>
+      session.value({ authority, path: '/echo', post: { rounds, bytes } }) as Promise<unknown>
+    expect(await echo(3, 5)).toEqual({ status: 200, echoed: 15 })
+    expect(await echo(64, 65_536)).toEqual({ status: 200, echoed: 4 * 1024 * 1024 })
+    expect(await echo(0, 0)).toEqual({ status: 200, echoed: 0 })
   })
 
   it('writes 256 KiB to each standard stream, polls them, and finishes; five at once (D-03)', async () => {

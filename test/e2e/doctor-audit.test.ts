@@ -7,6 +7,7 @@ import { auditTable } from '../../src/cli/audit.ts'
 import type { AuditReport } from '../../src/cli/audit.ts'
 import type { Diagnosis } from '../../src/cli/doctor.ts'
 import { ATTEMPTS } from '../../src/sandbox/audit/attempts.ts'
+import { FRAME_ATTEMPTS } from '../../src/sandbox/audit/frame-attempts.ts'
 import { runAttempts } from '../../src/sandbox/audit/run-attempts.ts'
 import { LEVELS, offeredLevel } from '../sandbox/levels.ts'
 import { USERS } from '../support/users.ts'
@@ -74,6 +75,10 @@ describe('brain audit', () => {
     expect([...report.levels, ...report.not_offered.map(({ level }) => level)].toSorted()).toEqual([...LEVELS])
     const proven = new Set(report.rows.filter((row) => row.proven).map(({ name }) => name))
     expect(proven.size).toBeGreaterThanOrEqual(50)
+    for (const level of report.levels)
+      expect(report.rows.filter((row) => row.level === level && row.category === 'channel' && row.proven).length).toBe(
+        FRAME_ATTEMPTS.length,
+      )
   })
 
   it('runs at both levels', (context) => {

@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { openAttacked } from '../../src/sandbox/audit/attacked.ts'
 import { ATTEMPTS } from '../../src/sandbox/audit/attempts.ts'
+import { FRAME_ATTEMPTS } from '../../src/sandbox/audit/frame-attempts.ts'
 import { auditedAttempts, runAttempts } from '../../src/sandbox/audit/run-attempts.ts'
-import { type ControlAnswers, runControl } from '../../src/sandbox/audit/run-control.ts'
+import { type ControlAnswers, runControl, runFrameControl } from '../../src/sandbox/audit/run-control.ts'
+import { runFrameAttempts } from '../../src/sandbox/audit/run-frame-attempts.ts'
 import type { SandboxLevel } from '../../src/sandbox/sandbox.ts'
 import { LEVELS, offeredLevel } from './levels.ts'
 import { USERS } from '../support/users.ts'
@@ -66,5 +68,30 @@ describe.each(LEVELS)('hostile JavaScript in a box of level %s', (name) => {
     expect(rows.map((row) => row.name)).toEqual(auditedAttempts('system').map((attempt) => attempt.name))
     expect(rows.filter(({ outcome }) => outcome !== 'denied')).toEqual([])
     expect(rows.filter((row) => real.includes(row.name)).length).toBeGreaterThanOrEqual(55)
+  })
+  it('is killed alone when it floods its channel, or sends frames that are malformed or too large', async (context) => {
+    const rows = await runFrameAttempts(offeredLevel(name, context))
+    expect(rows.map((row) => row.name)).toEqual(FRAME_ATTEMPTS.map((attempt) => attempt.name))
+    expect(rows.filter(({ outcome }) => outcome !== 'denied')).toEqual([])
+  })
+})
+
+describe('frames past the runtime', () => {
+  it('all leave, and their sender lives on, where nobody minds: the control', async () => {
+    const sent = await runFrameControl()
+    expect([...sent]).toEqual(FRAME_ATTEMPTS.map((attempt) => [attempt.name, 'THROUGH']))
+  })
+
+  it('that are right, or an end that was only said, are told from an attack', async (context) => {
+    const rows = await runFrameAttempts(offeredLevel('landlock', context), [
+      { name: 'right requests', source: 'put(file); fs.readSync(3, Buffer.alloc(65536))' },
+      { name: 'one end', source: 'put(frame(13, 17)); fs.readSync(3, Buffer.alloc(65536))' },
+      { name: 'an error of its own', source: "throw new Error('no')" },
+    ])
+    expect(rows.map(({ outcome, detail }) => [outcome, detail])).toEqual([
+      ['through', 'the box lived on'],
+      ['through', 'the box lived on'],
+      ['unknown', expect.stringContaining('no')],
+    ])
   })
 })

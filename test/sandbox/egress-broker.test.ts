@@ -6,6 +6,7 @@ import { createServer as createTlsServer, setDefaultCACertificates, getCACertifi
 import { afterEach, describe, expect, it } from 'vitest'
 import { EgressBroker } from '../../src/sandbox/supervisor/egress/broker.ts'
 import type { EgressLimits } from '../../src/sandbox/supervisor/egress/request-head.ts'
+import { FairLookups } from '../../src/sandbox/supervisor/egress/fair-lookups.ts'
 import { type Lookup, systemLookup } from '../../src/sandbox/supervisor/egress/resolve.ts'
 import { EGRESS_OP, EGRESS_REPLY, NO_TIMEOUT, START_HEAD, UNKNOWN_LENGTH } from '../../src/sandbox/wire/egress.ts'
 import { packTexts, unpackTexts } from '../../src/sandbox/wire/texts.ts'
@@ -234,6 +235,7 @@ describe('answers that are none', () => {
       'HTTP-response-header-section-size',
     ],
     ['257 headers', `${HEAD}${'X: y\r\n'.repeat(257)}\r\n`, 'HTTP-response-header-section-size\n514'],
+    ['half a line, for ever', `${HEAD}${'X'.repeat(70_000)}`, 'HTTP-response-header-section-size'],
     ['an upgrade', 'HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', 'HTTP-upgrade-failed'],
   ])('%s', async (_, text, error) => {
     const server = await answering(text)
@@ -244,6 +246,8 @@ describe('answers that are none', () => {
     ['chunks that are none', 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\nZZ\r\n', 'ok'],
     ['a chunk too long', 'Transfer-Encoding: chunked\r\n\r\n2\r\nokay\r\n', 'ok'],
     ['a chunk beyond all numbers', 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\nfffffffffffffffff\r\n', 'ok'],
+    ['trailers without end', `Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n${'T: t\r\n'.repeat(20_000)}`, 'ok'],
+    ['a chunk with endless words', `Transfer-Encoding: chunked\r\n\r\n2;${'x'.repeat(70_000)}\r\nok`, 'ok'],
     ['an end before the last chunk', 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n', 'ok'],
     ['an end before the length', 'Content-Length: 9\r\n\r\nok', 'ok'],
   ])('%s: at most the bytes before it, then an error', async (_, text, body) => {
@@ -262,6 +266,48 @@ describe('answers that are none', () => {
     const answer = await open([server.origin]).get({ authority: server.authority })
     expect(answer).toMatchObject({ status: 200, end: 'end', body: Buffer.from('ok') })
     expect((answer as { fields: unknown[] }).fields).toHaveLength(508)
+  })
+
+  it('headers that `Connection` names are between us and the server, wherever they stand', async () => {
+    const fields = [
+      'X-Hop: 1',
+      'Connection: close, X-HOP ,, keep-alive',
+      'x-hop: 2',
+      'Kept: 3',
+      'connection: Other',
+      'OTHER: 4',
+      'Keep-Alive: 5',
+      'Proxy-Connection: 6',
+      'TE: 7',
+      'Upgrade: 8',
+      'Trailer: 9',
+      'Set-Cookie: a',
+      'Set-Cookie: b',
+      'Content-Length: 2',
+    ]
+    const server = await answering(`${HEAD}${fields.join('\r\n')}\r\n\r\nok`)
+    expect(await open([server.origin]).get({ authority: server.authority })).toMatchObject({
+      fields: ['Kept', '3', 'Set-Cookie', 'a', 'Set-Cookie', 'b', 'Content-Length', '2'],
+      body: Buffer.from('ok'),
+    })
+  })
+
+  it('what pieces of a byte cost this process is counted, and waiting for them is not', async () => {
+    const body = (count: number, size: number) =>
+      `${HEAD}Transfer-Encoding: chunked\r\n\r\n${`${size.toString(16)}\r\n${'a'.repeat(size)}\r\n`.repeat(count)}0\r\n\r\n`
+    const server = await serve((socket, head) => {
+      if (head.includes('/late')) setTimeout(() => socket.end(body(1, 100_000)), 300)
+      else socket.end(head.includes('/small') ? body(100_000, 1) : body(1, 100_000))
+    })
+    const costOf = async (path: string): Promise<number> => {
+      const { get, broker } = open([server.origin])
+      expect(await get({ authority: server.authority, path })).toMatchObject({ end: 'end', body: { length: 100_000 } })
+      return broker.workMs
+    }
+    const [large, late, small] = [await costOf('/large'), await costOf('/late'), await costOf('/small')]
+    expect(large).toBeGreaterThan(0)
+    expect(late).toBeLessThan(100)
+    expect(small).toBeGreaterThan(10 * large)
   })
 
   it('a body in pieces of a byte is bounded, and ends one byte past the limit', async () => {
@@ -317,6 +363,74 @@ describe('servers that take their time', () => {
     broker.close()
     await closing
     expect((await start({ authority: server.authority })).toString('utf8', 1)).toBe('HTTP-request-denied')
+  })
+})
+
+describe('names that are looked up for many', () => {
+  const BOUNDS = { atOnce: 3, perOwner: 2, heldPerOwner: 5 }
+
+  /** Lookups that end when they are told to; `asked` in the order in which they began. */
+  function hanging(bounds = BOUNDS) {
+    const asked: string[] = []
+    const ends = new Map<string, () => void>()
+    const lookup: Lookup = (name) => {
+      asked.push(name)
+      return new Promise((resolve) => ends.set(name, () => resolve([{ address: '127.0.0.1', family: 4 }])))
+    }
+    return { asked, ends, lookups: new FairLookups(lookup, bounds) }
+  }
+  /** Everything that can go on has gone on. */
+  const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+  it("one session's names that hang take no more than its share, and leave the rest to others", async () => {
+    const { asked, ends, lookups } = hanging()
+    const mine = ['a1', 'a2', 'a3', 'a4', 'a5'].map((name) => lookups.of('a')(name))
+    await expect(lookups.of('a')('a6')).rejects.toMatchObject({ error: { tag: 'DNS-timeout' } })
+    const other = lookups.of('b')('b1')
+    await settled()
+    expect(asked).toEqual(['a1', 'a2', 'b1'])
+    ends.get('b1')!()
+    expect(await other).toHaveLength(1)
+    ends.get('a2')!()
+    await mine[1]
+    await settled()
+    expect(asked).toEqual(['a1', 'a2', 'b1', 'a3'])
+    for (const name of ['a1', 'a3', 'a4', 'a5']) {
+      ends.get(name)!()
+      await settled()
+    }
+    await Promise.all(mine)
+    expect(asked).toEqual(['a1', 'a2', 'b1', 'a3', 'a4', 'a5'])
+    const again = lookups.of('a')('a7')
+    await settled()
+    ends.get('a7')!()
+    expect(await again).toHaveLength(1)
+  })
+
+  it('sessions that wait come in turn, and a lookup that fails gives its place back', async () => {
+    const { asked, ends, lookups } = hanging({ ...BOUNDS, atOnce: 1 })
+    const all = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => lookups.of(name[0]!)(name))
+    for (let count = 1; count <= 6; count++) {
+      await settled()
+      expect(asked).toHaveLength(count)
+      ends.get(asked.at(-1)!)!()
+    }
+    await Promise.all(all)
+    expect(asked).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2'])
+    const failing = new FairLookups(() => Promise.reject(new Error('no')), { ...BOUNDS, atOnce: 1 })
+    for (let i = 0; i < 10; i++) await expect(failing.of('a')('x')).rejects.toThrow('no')
+  })
+
+  it('a request is answered while another session waits for names that are never found', async () => {
+    const server = await answering(`${HEAD}Content-Length: 2\r\n\r\nok`)
+    const lookups = new FairLookups(
+      (name) => (name === 'localhost' ? systemLookup(name) : new Promise(() => {})),
+      BOUNDS,
+    )
+    const rude = open(['http://hangs.example'], lookups.of('rude'), { openRequests: 20 })
+    for (let i = 0; i < 20; i++) await rude.start({ authority: 'hangs.example' })
+    const { get } = open([`http://localhost:${server.port}`], lookups.of('other'))
+    expect(await get({ authority: `localhost:${server.port}` })).toMatchObject({ status: 200, end: 'end' })
   })
 })
 

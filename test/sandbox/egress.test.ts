@@ -89,6 +89,9 @@ const all = []
 for (let i = 0; i < input.count; i++) all.push(attempt(() => { all.push(send(input)); return 'sent' }))
 return JSON.stringify(all.filter((entry) => entry === 'sent' || entry.error !== undefined))`)
 
+const endless = scripted(`${GUEST}
+const future = send(input); for (;;) future.get()`)
+
 let lab: Lab
 let server: Server
 let base: string
@@ -116,7 +119,13 @@ beforeAll(async () => {
   server = createServer(answer).listen(0, '127.0.0.1')
   await once(server, 'listening')
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  lab = await openLab({ egressRequests: 20, egressOpenRequests: 20, egressRequestBytes: MIB, egressResponseBytes: MIB })
+  lab = await openLab({
+    egressRequests: 20,
+    egressOpenRequests: 20,
+    egressRequestBytes: MIB,
+    egressResponseBytes: MIB,
+    hostCalls: 2000,
+  })
 })
 afterAll(async () => {
   await lab[Symbol.asyncDispose]()
@@ -188,6 +197,28 @@ describe('a guest with a network grant', () => {
     })
   })
 
+  it('has as many steps as host calls, whatever it asks for', async () => {
+    await using silent = await silentServer()
+    const input = JSON.stringify({ to: silent.url })
+    const { end, facts } = await lab.call(lab.plant(endless), { network: [silent.url], input })
+    expect(end).toMatchObject({
+      type: 'trapped',
+      code: 'host_call_limit',
+      message: expect.stringMatching(/2000 .*BRAIN_MAX_HOST_CALLS/),
+    })
+    expect(facts.hostCalls).toBe(2001)
+  })
+
+  it('pays for what its answers cost the supervisor: pieces of a byte end at the limit of CPU time', async () => {
+    await using drip = await drippingServer()
+    await using strict = await openLab({ guestCpuSecs: 1 })
+    const input = JSON.stringify({ to: drip.url })
+    const { end, facts } = await strict.call(strict.plant(one), { network: [drip.url], input })
+    expect(end).toMatchObject({ type: 'trapped', code: 'compute_limit' })
+    // Of that second its box used a part, the supervisor the rest.
+    expect(facts.cpuMs).toBeLessThan(900)
+  })
+
   it('waits for an answer and a clock at once', async () => {
     await using silent = await silentServer()
     expect(await run(timed, { to: silent.url }, { network: [silent.url] })).toEqual([[1], false, true])
@@ -245,6 +276,30 @@ async function silentServer() {
     async [Symbol.asyncDispose]() {
       tcp.close()
       ;(await connected).destroy()
+    },
+  }
+}
+
+/** Sends a body that never ends, in chunks of a byte, as quickly as they are taken. */
+async function drippingServer() {
+  const chunks = Buffer.from('1\r\na\r\n'.repeat(4096))
+  const tcp = createTcpServer((socket) => {
+    socket.on('error', () => {})
+    const pour = () => {
+      while (!socket.destroyed && socket.write(chunks));
+    }
+    socket.on('drain', pour)
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+      pour()
+    })
+  }).listen(0, '127.0.0.1')
+  await once(tcp, 'listening')
+  return {
+    url: `http://127.0.0.1:${(tcp.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      tcp.close()
+      await once(tcp, 'close')
     },
   }
 }

@@ -29,6 +29,8 @@ const LAST_RETRY_MS = 5000
 /** One that lived so long did not fail at its start: its successor comes at once. */
 const HEALTHY_MS = 5000
 const WORDS = 2000
+/** For files, and for names that tools look up: such a lookup may hold its thread for a minute (supervisor/main.ts). */
+const SUPERVISOR_THREADS = '16'
 
 /** The supervisor as the server has it: one process, replaced when it dies. */
 export class SupervisorProcess {
@@ -101,6 +103,7 @@ export class SupervisorProcess {
         { onBytes: (bytes) => (words = (words + bytes.toString('utf8')).slice(-WORDS)) },
         { onBytes: (bytes) => reader.push(bytes) },
       ],
+      { env: { UV_THREADPOOL_SIZE: SUPERVISOR_THREADS } },
     )
     this.#child = child
     this.#channel = channels[1]

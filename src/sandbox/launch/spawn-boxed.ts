@@ -119,7 +119,7 @@ function start(boxed: BoxedProgram, descriptors: Descriptors): ConnectedChild {
   if (level.name === 'none') return spawnConnected(args, descriptors)
   const launch = ['--no-warnings', '--v8-pool-size=1', '-e', BOOT, JSON.stringify(launchOrder(boxed, args))]
   if (level.bubblewrap === undefined) return spawnConnected(launch, descriptors)
-  return spawnConnected([...bubblewrapArgs(isRoot()), ...launch], descriptors, level.bubblewrap.path)
+  return spawnConnected([...bubblewrapArgs(isRoot()), ...launch], descriptors, { program: level.bubblewrap.path })
 }
 
 const isRoot = (): boolean => process.getuid?.() === 0

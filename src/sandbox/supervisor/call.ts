@@ -34,12 +34,14 @@ export type CallEgress = {
   answer(request: Buffer): Promise<readonly Buffer[]>
   /** Closes every connection. */
   close(): void
+  /** Milliseconds that the supervisor computed for them. */
+  readonly workMs: number
 }
 
 /** Makes what a call reaches the world with, out of what it was granted. */
 export type CallBrokers = {
   readonly files: OpenFiles
-  readonly egress: (network: readonly string[]) => CallEgress
+  readonly egress: (network: readonly string[], owner: string) => CallEgress
 }
 
 export type CallOrder = {
@@ -98,9 +100,9 @@ export class Call implements CallOrder {
     return this.#files?.ops ?? 0
   }
 
-  /** Time that the supervisor spent on its files: the call's as well, for the limit of its CPU time. */
-  get filesMs(): number {
-    return this.#filesMs
+  /** Time that the supervisor spent on its files and requests: the call's as well, for the limit of its CPU time. */
+  get servedMs(): number {
+    return this.#filesMs + (this.#egress?.workMs ?? 0)
   }
 
   /** The reply to a file request. The broker is made at the first one: most calls never ask. */
@@ -116,7 +118,7 @@ export class Call implements CallOrder {
 
   /** The reply to a step of an HTTP request. @throws RangeError when it is none */
   answerEgress(request: Buffer): Promise<readonly Buffer[]> {
-    this.#egress ??= this.#brokers.egress(this.network)
+    this.#egress ??= this.#brokers.egress(this.network, this.owner)
     return this.#egress.answer(request)
   }
 
@@ -130,7 +132,7 @@ export class Call implements CallOrder {
     if (this.#files?.exhausted === true)
       return trapped('file_limit', `The tool used more than ${describeLimit('guestFileOps', this.#limits)} on files`)
     const { guestCpuSecs } = this.#limits
-    if (guestCpuSecs > 0 && this.#filesMs > guestCpuSecs * 1000) return this.outOfTime()
+    if (guestCpuSecs > 0 && this.servedMs > guestCpuSecs * 1000) return this.outOfTime()
     return undefined
   }
 

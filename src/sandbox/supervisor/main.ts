@@ -13,6 +13,7 @@ import { Box } from './box.ts'
 import { boxProgram } from './box-program.ts'
 import type { CallBrokers, OpenFiles } from './call.ts'
 import { EgressBroker } from './egress/broker.ts'
+import { FairLookups } from './egress/fair-lookups.ts'
 import { systemLookup } from './egress/resolve.ts'
 import { FileService } from './file-service.ts'
 import { FileBroker } from './files/broker.ts'
@@ -25,6 +26,8 @@ const SIGKILL = 9
 const SERVER_CHANNEL = 3
 const EXIT_ORPHAN = 98
 const ARTIFACT_BYTES = 64 * 1024 * 1024
+/** Node gives half of its threads (SUPERVISOR_THREADS) to lookups, the other half is left for files. */
+const LOOKUPS = { atOnce: 8, perOwner: 2, heldPerOwner: 64 }
 
 /** The server's death is ours, and ours is that of the boxes. */
 function followServer(server: number): void {
@@ -60,7 +63,8 @@ function openEgress(limits: Limits): CallBrokers['egress'] {
     responseBytes: limits.egressResponseBytes,
     timeoutMs: limits.egressTimeoutSecs * 1000,
   }
-  return (network) => new EgressBroker({ network, limits: bounds, lookup: systemLookup })
+  const lookups = new FairLookups(systemLookup, LOOKUPS)
+  return (network, owner) => new EgressBroker({ network, limits: bounds, lookup: lookups.of(owner) })
 }
 
 function start(body: Buffer, server: Channel): Parts {

@@ -147,7 +147,7 @@ export class Supervisor {
     const { box } = call
     const { limits } = this.#parts.setup
     if (box?.call !== call) return
-    const leftMs = limits.guestCpuSecs * 1000 - box.callCpuMs - call.filesMs
+    const leftMs = limits.guestCpuSecs * 1000 - box.callCpuMs - call.servedMs
     if (leftMs > 0) return this.#cpuChecks.set(call, performance.now() + Math.max(leftMs / 2, SOONEST_CPU_CHECK_MS))
     box.kill(call.outOfTime())
   }

@@ -13,21 +13,32 @@ export type ConnectedChild = {
   readonly channels: readonly Channel[]
 }
 
+export type Spawned = {
+  /** Default: this Node. */
+  readonly program?: string
+  /** All of it. Default: empty. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
 /**
- * Starts this Node again, or another program, with an empty environment and channels as its descriptors.
+ * Starts this Node again, or another program, with an environment of its own and channels as its descriptors.
  *
  * @throws Error when this process has no descriptors left
  */
 export function spawnConnected(
   args: readonly string[],
   descriptors: Descriptors,
-  program = process.execPath,
+  { program = process.execPath, env = {} }: Spawned = {},
 ): ConnectedChild {
-  return canCallSystem() ? spawnOnOwnSockets(args, descriptors, program) : spawnOnPipes(args, descriptors)
+  return canCallSystem() ? spawnOnOwnSockets(args, descriptors, { program, env }) : spawnOnPipes(args, descriptors, env)
 }
 
 /** Our own socket pairs: one read buffer for all of them, and writing without the stream machinery. */
-function spawnOnOwnSockets(args: readonly string[], descriptors: Descriptors, program: string): ConnectedChild {
+function spawnOnOwnSockets(
+  args: readonly string[],
+  descriptors: Descriptors,
+  { program, env }: Required<Spawned>,
+): ConnectedChild {
   const channels: Channel[] = []
   const theirs: number[] = []
   try {
@@ -38,7 +49,7 @@ function spawnOnOwnSockets(args: readonly string[], descriptors: Descriptors, pr
       channels.push(new Channel(here, descriptor))
       return there
     })
-    return { child: spawn(program, args, { stdio, env: {}, cwd: '/' }), channels }
+    return { child: spawn(program, args, { stdio, env, cwd: '/' }), channels }
   } catch (error) {
     for (const channel of channels) channel.close()
     throw error
@@ -48,9 +59,13 @@ function spawnOnOwnSockets(args: readonly string[], descriptors: Descriptors, pr
 }
 
 /** Without system calls of our own (level none on other systems): what Node offers. */
-export function spawnOnPipes(args: readonly string[], descriptors: Descriptors): ConnectedChild {
+export function spawnOnPipes(
+  args: readonly string[],
+  descriptors: Descriptors,
+  env: Spawned['env'] = {},
+): ConnectedChild {
   const stdio = descriptors.map((descriptor) => (descriptor === 'ignore' ? descriptor : 'pipe'))
-  const child = spawn(process.execPath, args, { stdio, env: {}, cwd: '/' })
+  const child = spawn(process.execPath, args, { stdio, env, cwd: '/' })
   const channels = descriptors.flatMap((descriptor, fd) => {
     const end = child.stdio[fd]
     return descriptor !== 'ignore' && end instanceof Socket ? [new Channel(end, descriptor)] : []

@@ -2,6 +2,9 @@ import { expect, it } from 'vitest'
 import { defaultLimits } from '../../../src/contract/limits.ts'
 import { Call } from '../../../src/sandbox/supervisor/call.ts'
 
+const order = { id: 1, key: 'key', owner: 'owner', component: 'component', mounts: [], secrets: {}, network: [] }
+const placed = { ...order, invoke: Buffer.alloc(0), deadline: Number.POSITIVE_INFINITY }
+
 it('`Call.exhausted()` counts the time that its files took', () => {
   const slow = {
     ops: 0,
@@ -12,9 +15,8 @@ it('`Call.exhausted()` counts the time that its files took', () => {
       return []
     },
   }
-  const order = { id: 1, key: 'key', owner: 'owner', component: 'component', mounts: [], secrets: {}, network: [] }
   const call = new Call(
-    { ...order, invoke: Buffer.alloc(0), deadline: Number.POSITIVE_INFINITY },
+    placed,
     { ...defaultLimits, guestCpuSecs: 0.02 },
     { files: () => slow, egress: () => expect.unreachable() },
   )
@@ -22,4 +24,19 @@ it('`Call.exhausted()` counts the time that its files took', () => {
   call.answerFiles(Buffer.alloc(0))
   call.answerFiles(Buffer.alloc(0))
   expect(call.exhausted()).toMatchObject({ type: 'trapped', code: 'compute_limit' })
+})
+
+it('`Call.exhausted()` counts the time that its requests took, for the session whose they are', async () => {
+  const egress = { workMs: 15, answer: () => Promise.resolve([]), close: () => {} }
+  const owners: string[] = []
+  const brokers = {
+    files: () => expect.unreachable(),
+    egress: (_: unknown, owner: string) => (owners.push(owner), egress),
+  }
+  const call = new Call(placed, { ...defaultLimits, guestCpuSecs: 0.02 }, brokers)
+  await call.answerEgress(Buffer.alloc(0))
+  expect(call.exhausted()).toBeUndefined()
+  egress.workMs = 21
+  expect(call.exhausted()).toMatchObject({ type: 'trapped', code: 'compute_limit' })
+  expect(owners).toEqual(['owner'])
 })

@@ -6,6 +6,7 @@ import { EgressFailure } from './egress-failure.ts'
 import { Exchange } from './exchange.ts'
 import { type EgressLimits, readRequestHead } from './request-head.ts'
 import type { Lookup } from './resolve.ts'
+import { WorkMeter } from './work-meter.ts'
 
 export type EgressParts = {
   /** Origins that were granted (contract/network-origin.ts). */
@@ -35,6 +36,7 @@ export class EgressBroker {
   readonly #parts: EgressParts
   readonly #granted: readonly NetworkOrigin[]
   readonly #exchanges = new Map<number, Exchange>()
+  readonly #meter = new WorkMeter()
   #made = 0
   #closed = false
   #onChange = (): void => {}
@@ -44,13 +46,18 @@ export class EgressBroker {
     this.#granted = parts.network.flatMap((origin) => parseOrigin(origin) ?? [])
   }
 
+  /** Milliseconds that were computed for it in this process. */
+  get workMs(): number {
+    return this.#meter.ms
+  }
+
   /**
    * The reply to one request, in parts. The box asks no other before it has it.
    * @throws RangeError for what no box of ours sends
    */
   async answer(request: Buffer): Promise<Reply> {
     try {
-      if (request[0] === EGRESS_OP.START) return this.#start(request)
+      if (request[0] === EGRESS_OP.START) return this.#meter.run(() => this.#start(request))
       if (request[0] === EGRESS_OP.POLL) return await this.#poll(request)
       return await this.#step(request)
     } catch (error) {
@@ -74,7 +81,10 @@ export class EgressBroker {
       throw new EgressFailure('internal-error', `more than ${limits.requests} requests (BRAIN_MAX_EGRESS_REQUESTS)`)
     const head = readRequestHead(request, this.#granted, limits)
     if (this.#exchanges.size >= limits.openRequests) throw new EgressFailure('connection-limit-reached')
-    this.#exchanges.set(handle, new Exchange(head, { limits, lookup, onChange: () => this.#onChange() }))
+    this.#exchanges.set(
+      handle,
+      new Exchange(head, { limits, lookup, meter: this.#meter, onChange: () => this.#onChange() }),
+    )
     return [OK, u32(handle)]
   }
 
@@ -85,14 +95,19 @@ export class EgressBroker {
   }
 
   async #step(request: Buffer): Promise<Reply> {
-    const handle = request.readUInt32LE(1)
-    const exchange = this.#exchange(handle)
+    const exchange = this.#exchange(request.readUInt32LE(1))
+    if (request[0] === EGRESS_OP.WRITE) {
+      await this.#until(() => exchange.isWritable)
+      this.#meter.run(() => exchange.write(request.subarray(5)))
+      await this.#until(() => exchange.isWritable)
+      return DONE
+    }
+    if (request[0] === EGRESS_OP.READ && request.readUInt8(5) === 1) await this.#until(() => exchange.isReady(1))
+    return this.#meter.run(() => this.#stepNow(request, exchange))
+  }
+
+  #stepNow(request: Buffer, exchange: Exchange): Reply {
     switch (request[0]) {
-      case EGRESS_OP.WRITE:
-        await this.#until(() => exchange.isWritable)
-        exchange.write(request.subarray(5))
-        await this.#until(() => exchange.isWritable)
-        return DONE
       case EGRESS_OP.FINISH:
         exchange.finish()
         return DONE
@@ -104,13 +119,12 @@ export class EgressBroker {
         return [OK, status, packTexts(response.fields.map((field) => Buffer.from(field, 'latin1')))]
       }
       case EGRESS_OP.READ: {
-        if (request.readUInt8(5) === 1) await this.#until(() => exchange.isReady(1))
         const bytes = exchange.read()
         if (bytes === undefined) return END
         return bytes.length === 0 ? PENDING : [OK, bytes]
       }
       case EGRESS_OP.CLOSE:
-        this.#exchanges.delete(handle)
+        this.#exchanges.delete(request.readUInt32LE(1))
         exchange.close()
         return DONE
       default:
@@ -125,8 +139,8 @@ export class EgressBroker {
     for (let at = POLL_HEAD; at < request.length; at += SUBJECT_BYTES)
       subjects.push([this.#exchanges.get(request.readUInt32LE(at)), request.readUInt8(at + 4)])
     const ready = (): boolean[] => subjects.map(([exchange, phase]) => exchange?.isReady(phase) ?? true)
-    await this.#until(() => ready().includes(true), waitMs >= 0 ? waitMs : 0)
-    return [OK, Buffer.from(ready().map(Number))]
+    await this.#until(() => this.#meter.run(() => ready().includes(true)), waitMs >= 0 ? waitMs : 0)
+    return this.#meter.run(() => [OK, Buffer.from(ready().map(Number))])
   }
 
   /** One request is answered at a time, so that one thing is waited for. */

@@ -1,11 +1,13 @@
 import { type ClientRequest, type IncomingMessage, request as makeRequest } from 'node:http'
 import type { Socket } from 'node:net'
 import { authorityOf } from '../../../contract/network-origin.ts'
-import { EGRESS_CHUNK_BYTES, EGRESS_PHASE, HOP_HEADERS } from '../../wire/egress.ts'
+import { EGRESS_CHUNK_BYTES, EGRESS_PHASE } from '../../wire/egress.ts'
 import { EgressFailure, toEgressFailure } from './egress-failure.ts'
+import { endToEndFields } from './end-to-end-fields.ts'
 import { openSocket } from './open-socket.ts'
 import { type EgressLimits, MOST_HEADER_BYTES, MOST_HEADERS, type RequestHead } from './request-head.ts'
 import { type Lookup, resolveChecked } from './resolve.ts'
+import type { WorkMeter } from './work-meter.ts'
 
 /** Bytes and pieces of a body that are held for the guest; then the server waits. */
 const MOST_PIECES = 256
@@ -13,6 +15,8 @@ const MOST_PIECES = 256
 export type ExchangeSurroundings = {
   readonly limits: EgressLimits
   readonly lookup: Lookup
+  /** Counts what is computed beside the steps that the guest asks for. */
+  readonly meter: WorkMeter
   /** Something that a guest may wait for has changed. */
   readonly onChange: () => void
 }
@@ -93,12 +97,7 @@ export class Exchange {
       return undefined
     }
     const { statusCode = 0, rawHeaders } = response
-    const fields: string[] = []
-    for (let at = 0; at < rawHeaders.length; at += 2) {
-      const name = rawHeaders[at] ?? ''
-      if (!HOP_HEADERS.has(name.toLowerCase())) fields.push(name, rawHeaders[at + 1] ?? '')
-    }
-    return { status: statusCode, fields }
+    return { status: statusCode, fields: endToEndFields(rawHeaders) }
   }
 
   /**
@@ -136,7 +135,7 @@ export class Exchange {
     if (this.#failure !== undefined) return
     this.#socket = openSocket(origin, addresses, (socket) => {
       try {
-        if (this.#failure === undefined) this.#send(socket)
+        if (this.#failure === undefined) this.#surroundings.meter.run(() => this.#send(socket))
       } catch (error) {
         this.#fail(error)
       }
@@ -164,6 +163,12 @@ export class Exchange {
     request.setHeader('Host', authorityOf(origin))
     for (const [name, values] of headers) request.setHeader(name, values)
     if (length !== undefined && length > 0) request.setHeader('Content-Length', length)
+    // Said once the listeners of the parser are there. A server decides how much work its bytes make: a piece of the body
+    // may be a byte.
+    request.on('socket', () => {
+      socket.prependListener('data', () => this.#surroundings.meter.begin())
+      socket.on('data', () => this.#surroundings.meter.end())
+    })
     request.on('error', (error) => this.#fail(error))
     request.on('response', (response) => this.#receive(response))
     request.on('upgrade', () => this.#fail(new EgressFailure('HTTP-upgrade-failed')))

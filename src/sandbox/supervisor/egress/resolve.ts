@@ -2,23 +2,14 @@ import type { LookupAddress } from 'node:dns'
 import { lookup as lookupName } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { NetworkOrigin } from '../../../contract/network-origin.ts'
-import { Limiter } from '../../admission/limiter.ts'
 import { EgressFailure } from './egress-failure.ts'
 import { isLoopbackAddress, isPublicAddress } from './public-address.ts'
 
 /** Asks the system for all addresses of a name. */
 export type Lookup = (name: string) => Promise<readonly LookupAddress[]>
 
-/** Node looks names up on four threads, which read files as well: slow names of one tool must leave some of them. */
-const LOOKUPS_AT_ONCE = 2
-const LOOKUPS_WAITING = 256
-const lookups = new Limiter(LOOKUPS_AT_ONCE, LOOKUPS_WAITING)
-
-export const systemLookup: Lookup = (name) =>
-  lookups.run(
-    () => lookupName(name, { all: true }),
-    () => new EgressFailure('DNS-timeout'),
-  )
+/** Holds a thread of this process until the system's resolver gives up (FairLookups). */
+export const systemLookup: Lookup = (name) => lookupName(name, { all: true })
 
 const prohibited = (): never => {
   throw new EgressFailure('destination-IP-prohibited')

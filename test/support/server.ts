@@ -222,8 +222,8 @@ export class TestSession {
   /** The log of a call once it is there: it is written when `run` is over, which may be after the answer. */
   async logWhen(sequence: number, isThere: (log: any) => boolean): Promise<any> {
     for (let round = 0; round < 200; round++) {
-      const { body } = await this.log(sequence)
-      if (isThere(body)) return body
+      const { status, body } = await this.log(sequence)
+      if (status === 200 && isThere(body)) return body
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     throw new Error(`the log of call ${sequence} did not come: ${(await this.log(sequence)).text}`)

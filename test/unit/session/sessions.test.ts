@@ -52,6 +52,12 @@ describe('a session', () => {
       { transcript: [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 't', input: {} }] }] },
       'invalid_transcript',
     ],
+    ['a label "__proto__"', { labels: JSON.parse('{"__proto__":"x"}') as unknown }, 'invalid_request'],
+    [
+      'a placement "__proto__"',
+      JSON.parse('{"tools":[{"name":"t","placements":{"__proto__":{}}}]}'),
+      'invalid_request',
+    ],
     [
       'seventeen labels',
       { labels: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`k${i}`, ''])) },

@@ -17,6 +17,7 @@ import { EventFeed } from '../../src/session/event-feed.ts'
 import { Requests, type Answer, type ClaimInHand, type Work } from '../../src/session/requests.ts'
 import { SessionService } from '../../src/session/session-service.ts'
 import { Sessions } from '../../src/session/sessions.ts'
+import type { Agentloop } from '../../src/turn/agentloop.ts'
 import { builtinLoop } from '../../src/turn/loops/builtin/builtin-loop.ts'
 import { HandBinding } from './hand-binding.ts'
 
@@ -42,6 +43,9 @@ export type HarnessOptions = {
   readonly limits?: Partial<Limits>
   readonly journal?: Journal
   readonly fault?: () => string | undefined
+  /** In place of the built-in one. */
+  readonly loop?: Agentloop
+  readonly defaultIdleTtlMs?: number
 }
 
 /** Everything between HTTP and the executor, over the memory journal, with the test as executor. */
@@ -77,10 +81,10 @@ export function openHarness(options: HarnessOptions = {}) {
     dispatcher,
     credentials,
     providers,
-    loop: builtinLoop,
+    loop: options.loop ?? builtinLoop,
     limits,
     logger: silent,
-    defaultIdleTtlMs: undefined,
+    defaultIdleTtlMs: options.defaultIdleTtlMs,
   })
   const encodeError = (error: BrainError): Answer => {
     const { status, body } = toProblem(error)

@@ -49,6 +49,12 @@ export class SessionState {
   turn: number | undefined
   activation: number | undefined
 
+  /** Whether nothing that was started lacks its end. */
+  get isAtRest(): boolean {
+    const open = [this.openCalls, this.openCancels, this.openModelCalls, this.openOperations]
+    return open.every(({ size }) => size === 0) && ['idle', 'ended', 'failed'].includes(this.status)
+  }
+
   apply(record: JournalRecord): void {
     this.lastSequence = record.sequence
     const handler = HANDLERS[record.event_type as KernelKind] as

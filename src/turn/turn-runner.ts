@@ -213,15 +213,11 @@ export class TurnRunner {
 
 function assertTakesMessages({ state, log, closing }: TurnSession): void {
   if (closing === 'draining') throw new BrainError('overloaded', 'Cannot take new work: the server is stopping')
-  if (closing === 'ending')
-    throw new BrainError('invalid_request', `Cannot send to session "${log.session}": it is ending`, {
-      details: { admission: 'rejected' },
-    })
+  const cannot = `Cannot send to session "${log.session}"`
+  if (closing === 'ending') throw new BrainError('invalid_request', `${cannot}: it is ending`)
   if (state.status === 'idle') return
   const code = state.status === 'running' || state.status === 'creating' ? 'conflict' : 'invalid_request'
-  throw new BrainError(code, `Cannot send to session "${log.session}": it is ${state.status}`, {
-    details: { admission: 'rejected' },
-  })
+  throw new BrainError(code, `${cannot}: it is ${state.status}`)
 }
 
 function rejectOnAbort(signal: AbortSignal): { promise: Promise<never>; release: () => void } {

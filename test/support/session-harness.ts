@@ -17,6 +17,7 @@ import { EventFeed } from '../../src/session/event-feed.ts'
 import { Requests, type Answer, type ClaimInHand, type Work } from '../../src/session/requests.ts'
 import { SessionService } from '../../src/session/session-service.ts'
 import { Sessions } from '../../src/session/sessions.ts'
+import { ToolActivity } from '../../src/session/tool-activity.ts'
 import type { Agentloop } from '../../src/turn/agentloop.ts'
 import { builtinLoop } from '../../src/turn/loops/builtin/builtin-loop.ts'
 import { HandBinding } from './hand-binding.ts'
@@ -112,6 +113,7 @@ export function openHarness(options: HarnessOptions = {}) {
     assertTakesWork: () => service.assertTakesWork(),
   })
   const feed = new EventFeed(sessions, limits)
+  const activity = new ToolActivity(feed, journal)
 
   /** Runs work under a fresh key, or under the given one. */
   const once = (
@@ -132,6 +134,7 @@ export function openHarness(options: HarnessOptions = {}) {
     sessions,
     calls,
     feed,
+    activity,
     logs,
     once,
     async create(parts: { tools?: readonly Json[]; script?: Json; [more: string]: unknown } = {}): Promise<SessionId> {

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { BrainError } from '../../kernel/errors.ts'
+import { isJsonObject } from '../../kernel/json.ts'
 import { isIdentifier, parseSessionId, type SessionId, type TenantId } from '../../kernel/ids.ts'
 import { mediaSchema } from '../../contract/message-schema.ts'
 import type { UserInput } from '../../contract/message.ts'
@@ -51,8 +53,9 @@ export function sessionRoutes(app: FastifyInstance, parts: ServerParts): void {
   app.delete<WithId>('/v1/sessions/:id', async (request, reply) => {
     const { tenant, id } = whose(parts, request)
     return once(parts, { request, reply }, { tenant, scope: `session:${id}:delete` }, async (claim) => {
-      await sessions.remove(tenant, id, claim)
-      return { answer: { status: 204, body: '' } }
+      const answer = { status: 204, body: '' }
+      await sessions.remove(tenant, id, claim, answer)
+      return { answer, settled: true }
     })
   })
   driveRoutes(app, parts)
@@ -67,12 +70,13 @@ function driveRoutes(app: FastifyInstance, parts: ServerParts): void {
       parts,
       { request, reply },
       { tenant, scope: `session:${id}:${isAsync ? 'submit' : 'message'}` },
-      async (claim) => {
-        const input = parse(messageBody, jsonOf(request), 'body').input as UserInput
-        if (!isAsync) return json(await sessions.send(tenant, id, input, claim))
-        const sequence = await sessions.submit(tenant, id, input, claim)
-        return { answer: { status: 202, body: String(sequence) } }
-      },
+      (inHand) =>
+        admitting(inHand, async (claim) => {
+          const input = parse(messageBody, jsonOf(request), 'body').input as UserInput
+          if (!isAsync) return json(await sessions.send(tenant, id, input, claim))
+          const sequence = await sessions.submit(tenant, id, input, claim)
+          return { answer: { status: 202, body: String(sequence) } }
+        }),
     )
   })
 
@@ -90,6 +94,23 @@ function driveRoutes(app: FastifyInstance, parts: ServerParts): void {
       json(await sessions.end(tenant, id, claim)),
     )
   })
+}
+
+/** A message that is refused before anything was done says so, whatever the reason (contract 0.4). */
+async function admitting(inHand: ClaimInHand, work: (claim: ClaimInHand) => Promise<Worked>): Promise<Worked> {
+  let isMade = false
+  const made = (): void => {
+    isMade = true
+    inHand.made()
+  }
+  try {
+    return await work({ claim: inHand.claim, made })
+  } catch (error) {
+    if (isMade || !(error instanceof BrainError)) throw error
+    const { code, message, retryable, body } = error
+    const details = { ...(isJsonObject(error.details) ? error.details : {}), admission: 'rejected' }
+    throw new BrainError(code, message, { cause: error, retryable, details, ...(body === undefined ? {} : { body }) })
+  }
 }
 
 const json = (value: unknown): Worked => ({ answer: { status: 200, body: JSON.stringify(value) } })

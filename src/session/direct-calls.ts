@@ -105,6 +105,8 @@ export class DirectCalls {
       events.push(...records.filter((record) => isOfCall(record, stored.sequence)))
       if (events.some((record) => ENDS.includes(record.event_type))) break
     }
+    if (events.length === 0)
+      throw new BrainError('not_found', `Cannot repeat the answer: session "${stored.session}" was deleted`)
     return { status: 200, body: JSON.stringify(answerOf(stored.sequence, events, wait)) }
   }
 }

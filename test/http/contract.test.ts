@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { JournalRecord } from '../../src/journal/record.ts'
+import { dataOf, type JournalRecord } from '../../src/journal/record.ts'
 import { expectSoundJournal } from '../support/journal-checks.ts'
 import { fixture, startServer, type Response, type TestServer, type TestSession } from '../support/server.ts'
 
@@ -159,11 +159,11 @@ describe('the behaviours of contract 10.2', () => {
       { text: 'seen' },
     ])
     await session.send('go')
-    const kindsOf = async (): Promise<string[]> => (await session.records()).map((record) => record.event_type)
-    await expect.poll(kindsOf, { timeout: 5000 }).toContain('tool_call_ended')
     const delivered = async (): Promise<boolean> => {
-      const kinds = await kindsOf()
-      return kinds.at(-1) === 'turn_ended' && kinds.lastIndexOf('turn_started') > kinds.indexOf('tool_call_ended')
+      const all = await session.records()
+      const end = all.find((record) => record.event_type === 'tool_call_ended')?.sequence ?? Infinity
+      const last = all.at(-1)
+      return last !== undefined && (dataOf(last, 'turn_ended')?.events_through ?? 0) >= end
     }
     await expect.poll(delivered, { timeout: 5000 }).toBe(true)
     const records = await session.records()

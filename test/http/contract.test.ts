@@ -248,6 +248,29 @@ describe('the behaviours of contract 10.2', () => {
   })
 })
 
+describe('a list of sessions', () => {
+  it('is sorted by id, and filtered by label and status, page by page', async () => {
+    const labels = { team: 'docs', 'a:b': 'c:d' }
+    const ids: string[] = []
+    for (let count = 0; count < 5; count++) ids.push(idOf(await create({ model: model(), labels })))
+    await create({ model: model(), labels: { team: 'other', a: 'b:c' } })
+    await server.post(`${at(ids[0] ?? '')}/end`)
+    ids.sort()
+    const list = async (query: string): Promise<string[]> =>
+      (await server.get(`/v1/sessions?${query}`)).body.sessions.map((one: { session_id: string }) => one.session_id)
+    expect(await list('label=team:docs')).toEqual(ids)
+    expect(await list('label=a:b:c:d')).toEqual(ids)
+    expect(await list('label=a:b:c')).toHaveLength(1)
+    expect(await list('label=team:docs&status=ended')).toHaveLength(1)
+    expect(await list('label=team:docs&status=idle')).toHaveLength(4)
+    const pages = [await list('label=team:docs&limit=3'), await list(`label=team:docs&limit=3&after=${ids[2]}`)]
+    expect(pages).toEqual([ids.slice(0, 3), ids.slice(3)])
+    expect(await list(`label=team:docs&after=${ids[4]}`)).toEqual([])
+    expect(await list('label=team:nobody')).toEqual([])
+    expect((await list('')).length).toBeGreaterThanOrEqual(6)
+  })
+})
+
 describe('stopping', () => {
   it('answers a message whose turn runs, refuses new ones, and exits 0', async () => {
     const slow = [

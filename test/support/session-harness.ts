@@ -135,6 +135,8 @@ export function openHarness(options: HarnessOptions = {}) {
     calls,
     feed,
     activity,
+    /** The credentials that are kept, by session. */
+    secrets,
     logs,
     once,
     async create(parts: { tools?: readonly Json[]; script?: Json; [more: string]: unknown } = {}): Promise<SessionId> {

@@ -19,7 +19,7 @@ const messageBody = z.strictObject({
 const listQuery = z.strictObject({
   label: z
     .string()
-    .refine((text) => text.includes(':') && isIdentifier(text.slice(0, text.indexOf(':'))), 'must be key:value')
+    .refine((text) => labelsIn(text).length > 0, 'must be key:value')
     .optional(),
   status: z.enum(['creating', 'idle', 'running', 'ending', 'ended', 'failed']).optional(),
   after: z.string().optional(),
@@ -39,7 +39,11 @@ export function sessionRoutes(app: FastifyInstance, parts: ServerParts): void {
 
   app.get('/v1/sessions', async (request) => {
     const tenant = access.tenantOf(request)
-    return { sessions: await sessions.list(tenant, toSessionQuery(parse(listQuery, request.query, 'query'))) }
+    const queries = toSessionQueries(parse(listQuery, request.query, 'query'))
+    const lists = await Promise.all(queries.map((query) => sessions.list(tenant, query)))
+    const found = new Map(lists.flat().map((summary) => [summary.session_id, summary]))
+    const sorted = [...found.values()].toSorted((a, b) => (a.session_id < b.session_id ? -1 : 1))
+    return { sessions: sorted.slice(0, queries[0]?.limit) }
   })
 
   app.get<WithId>('/v1/sessions/:id', async (request) =>
@@ -132,14 +136,21 @@ export async function once(
   return status === 204 ? reply.code(204).send() : reply.code(status).type('application/json').send(body)
 }
 
-function toSessionQuery(query: z.output<typeof listQuery>): Parameters<ServerParts['sessions']['list']>[1] {
+/** One query, or one for each way to read `label`: keys may hold colons too. */
+function toSessionQueries(query: z.output<typeof listQuery>): Parameters<ServerParts['sessions']['list']>[1][] {
   const { label, status, after, limit } = query
-  const cut = label?.indexOf(':') ?? -1
-  const key = label?.slice(0, cut) ?? ''
-  return {
-    ...(label === undefined ? {} : { label: { key, value: label.slice(cut + 1) } }),
+  const rest = {
     ...(status === undefined ? {} : { status: [status] }),
     ...(after === undefined ? {} : { after }),
     ...(limit === undefined ? {} : { limit }),
   }
+  if (label === undefined) return [rest]
+  return labelsIn(label).map((one) => ({ ...rest, label: one }))
+}
+
+function labelsIn(text: string): { readonly key: string; readonly value: string }[] {
+  const cuts = [...text.matchAll(/:/g)].map(({ index }) => index)
+  return cuts
+    .map((cut) => ({ key: text.slice(0, cut), value: text.slice(cut + 1) }))
+    .filter(({ key }) => isIdentifier(key))
 }

@@ -259,6 +259,7 @@ export class Execution implements CallServices {
       return committed.at(-1)?.sequence ?? 0
     } catch (error) {
       this.#state = 'open'
+      this.#modelCalls = undefined // those were aborted; the open call may make others
       throw error
     }
   }

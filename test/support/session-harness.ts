@@ -10,6 +10,7 @@ import { Dispatcher } from '../../src/dispatch/dispatcher.ts'
 import type { CallLog } from '../../src/dispatch/call-log.ts'
 import { openSchemaChecker } from '../../src/dispatch/schemas/open-schema-checker.ts'
 import { toProblem } from '../../src/http/problem.ts'
+import type { ModelProvider } from '../../src/model/model-provider.ts'
 import { scriptedProvider } from '../../src/model/scripted/scripted-provider.ts'
 import { parseCreateRequest } from '../../src/session/create-request.ts'
 import { DirectCalls, type CallAnswer, type DirectCall } from '../../src/session/direct-calls.ts'
@@ -47,6 +48,8 @@ export type HarnessOptions = {
   /** In place of the built-in one. */
   readonly loop?: Agentloop
   readonly defaultIdleTtlMs?: number
+  /** In place of the scripted one, under its name. */
+  readonly provider?: ModelProvider
 }
 
 /** Everything between HTTP and the executor, over the memory journal, with the test as executor. */
@@ -76,7 +79,7 @@ export function openHarness(options: HarnessOptions = {}) {
     logger: silent,
     bindings: new Map([['brain', binding]]),
   })
-  const providers = new Map([['scripted', scriptedProvider([{ text: 'done' }])]])
+  const providers = new Map([['scripted', options.provider ?? scriptedProvider([{ text: 'done' }])]])
   const sessions = new Sessions({
     journal,
     dispatcher,

@@ -50,6 +50,7 @@ export class LiveSession implements TurnSession {
   readonly openCalls = new Map<number, Execution>()
   readonly starting = new Set<Promise<unknown>>()
   interruptions = 0
+  interrupting: Promise<unknown> | undefined
   closing: 'ending' | 'draining' | undefined
   /** Its workspaces are being deleted: nothing may make them anew. */
   isBeingDeleted = false

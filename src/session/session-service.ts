@@ -31,6 +31,8 @@ export type SessionServiceParts = {
   readonly workspaceName: (session: SessionId, environment: string) => string
 }
 
+const CANCELLED = { code: 'cancelled', message: 'The session was cancelled' } as const
+
 /** How long answers may take to be written once the work of a server that stops has ended. */
 const ANSWER_MS = 5000
 
@@ -150,18 +152,23 @@ export class SessionService {
   cancel(tenant: TenantId, id: SessionId, claim: ClaimInHand): Promise<void> {
     return this.#parts.sessions.use(tenant, id, async (session) => {
       assertNotOver(session, 'cancel')
-      const appended = await session.log.append({
-        records: [{ kind: 'session_interrupted', data: {} }],
-        claim: claim.claim,
-      })
-      if (!appended.committed) throw new KeyTaken(appended.claimed)
+      const marking = this.#markInterrupted(session, claim)
+      session.interrupting = Promise.allSettled([session.interrupting, marking])
+      await marking
       claim.made()
       await this.#interrupt(session)
     })
   }
 
+  /** A turn that ends meanwhile waits for this: once the session is marked it has failed (contract 3.4). */
+  async #markInterrupted(session: LiveSession, { claim }: ClaimInHand): Promise<void> {
+    const appended = await session.log.append({ records: [{ kind: 'session_interrupted', data: {} }], claim })
+    if (!appended.committed) throw new KeyTaken(appended.claimed)
+    session.turns.interrupt(CANCELLED)
+  }
+
   async #interrupt(session: LiveSession): Promise<void> {
-    session.turns.interrupt({ code: 'cancelled', message: 'The session was cancelled' })
+    session.turns.interrupt(CANCELLED)
     await session.interruptCalls('cancelled')
     await session.turns.stopped()
   }

@@ -174,6 +174,7 @@ export class TurnRunner {
       const running = loop.run(this.#turnInput(trigger, batch.records), activation, signal)
       running.catch(() => undefined)
       const { result } = await Promise.race([running, stopped.promise]).finally(stopped.release)
+      await this.#session.interrupting
       signal.throwIfAborted()
       return { result: result ?? null, delivered: activation.delivered }
     } finally {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { BrainError } from '../../src/kernel/errors.ts'
 import { localTenant, type SessionId } from '../../src/kernel/ids.ts'
 import type { Json } from '../../src/kernel/json.ts'
+import type { SchemaChecker } from '../../src/contract/schema-checker.ts'
 import { defaultLimits, type Limits } from '../../src/contract/limits.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openMemoryJournal } from '../../src/journal/memory/memory-journal.ts'
@@ -48,6 +49,8 @@ export type HarnessOptions = {
   /** In place of the built-in one. */
   readonly loop?: Agentloop
   readonly defaultIdleTtlMs?: number
+  /** Shared by many harnesses, and the caller's to close: each of its own has a thread. */
+  readonly schemas?: SchemaChecker
   /** In place of the scripted one, under its name. */
   readonly provider?: ModelProvider
 }
@@ -57,7 +60,7 @@ export function openHarness(options: HarnessOptions = {}) {
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const journal =
     options.journal ?? openMemoryJournal({ limits, ...(options.fault === undefined ? {} : { fault: options.fault }) })
-  const schemas = openSchemaChecker()
+  const schemas = options.schemas ?? openSchemaChecker()
   const binding = new HandBinding()
   const logs = new Map<string, CallLog>()
   const callLogs = {
@@ -177,7 +180,7 @@ export function openHarness(options: HarnessOptions = {}) {
       return records.map((record) => record.event_type)
     },
     async [Symbol.asyncDispose]() {
-      await schemas[Symbol.asyncDispose]()
+      if (options.schemas === undefined) await schemas[Symbol.asyncDispose]()
       await journal[Symbol.asyncDispose]()
     },
   }

@@ -1,12 +1,17 @@
-import { describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { defaultLimits } from '../../../src/contract/limits.ts'
 import { localTenant, type SessionId } from '../../../src/kernel/ids.ts'
 import type { Json } from '../../../src/kernel/json.ts'
+import { openSchemaChecker } from '../../../src/dispatch/schemas/open-schema-checker.ts'
+import type { Message } from '../../../src/contract/message.ts'
 import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts'
 import { dataOf, type JournalRecord, type NewRecord } from '../../../src/journal/record.ts'
 import { parseCreateRequest } from '../../../src/session/create-request.ts'
 import { expectSoundJournal } from '../../support/journal-checks.ts'
 import { openHarness, toolNamed, type Harness } from '../../support/session-harness.ts'
+
+const schemas = openSchemaChecker()
+afterAll(() => schemas[Symbol.asyncDispose]())
 
 const use = (name: string) => ({ tool_calls: [{ name, input: {} }] })
 
@@ -18,7 +23,18 @@ async function serverAfter(id: SessionId, records: readonly JournalRecord[]): Pr
     const create = { tenant: localTenant, labels: {} }
     await journal.append({ session: id, records: [record], status: 'creating', ...(index === 0 ? { create } : {}) })
   }
-  return openHarness({ journal })
+  return openHarness({ journal, schemas })
+}
+
+/** Every use has one result, in the message after it (cases D-27). */
+function expectAnswered(messages: readonly Message[]): void {
+  for (const [index, message] of messages.entries()) {
+    const uses = message.content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []))
+    const results = messages[index + 1]?.content.flatMap((block) =>
+      block.type === 'tool_result' ? [block.tool_use_id] : [],
+    )
+    if (uses.length > 0) expect(results).toEqual(uses)
+  }
 }
 
 describe('a session that a crash left', () => {
@@ -49,6 +65,50 @@ describe('a session that a crash left', () => {
           await after.service.remove(localTenant, id, claim, answer)
           return { answer, settled: true }
         })
+    }
+  })
+
+  it('goes on from any record of parallel calls, a background tool, a cancellation and an end; nothing is sent again', async () => {
+    await using whole = openHarness()
+    const script: Json = [
+      { tool_calls: ['a', 'b', 'c'].map((name) => ({ name, input: {} })) },
+      { text: 'waiting' },
+      { text: 'woken' },
+      use('a'),
+      { text: 'done' },
+    ]
+    const id = await whole.create({ tools: ['a', 'b', 'c'].map((name) => toolNamed(name)), script })
+    const sent = whole.send(id, 'go')
+    const hands = [await whole.binding.next(), await whole.binding.next(), await whole.binding.next()]
+    await hands[0]?.services.finish('{"status":"ok","value":1}')
+    hands[1]?.end({ type: 'failure', error: { code: 'tool_error', message: 'broke' } })
+    await hands[2]?.services.returned('{"status":"ok","value":3}')
+    await sent
+    await hands[2]?.services.emitResult('{"status":"ok","value":4}')
+    await vi.waitFor(async () => expect(JSON.stringify(await whole.records(id))).toContain('woken'))
+    await vi.waitFor(async () => expect((await whole.records(id)).at(-1)?.event_type).toBe('turn_ended'))
+    const second = whole.send(id, 'more')
+    await whole.binding.next()
+    await whole.cancel(id)
+    await second
+    await whole.end(id)
+    const records = await whole.records(id)
+    expectSoundJournal(records)
+    for (const cut of records.keys()) {
+      await using after = await serverAfter(id, records.slice(0, cut + 1))
+      const { status } = await after.service.get(localTenant, id)
+      const recovered = await after.records(id)
+      expect(recovered.slice(0, cut + 1)).toEqual(
+        records.slice(0, cut + 1).map((record) => ({ ...record, recorded_at_ms: expect.any(Number) as number })),
+      )
+      expectSoundJournal(recovered)
+      expect(after.binding.calls, `cut after ${cut + 1}`).toEqual([])
+      if (status !== 'idle') continue
+      after.binding.script = async () => ({ type: 'failure', error: { code: 'tool_error', message: 'again' } })
+      await after.send(id, 'go on')
+      const { messages } = await after.service.transcript(localTenant, id)
+      expectAnswered(messages)
+      expectSoundJournal(await after.records(id))
     }
   })
 

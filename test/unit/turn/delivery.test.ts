@@ -178,6 +178,29 @@ describe('delivery', () => {
     )
   })
 
+  it('fails a turn that was cancelled while its loop returned, and not one that had ended before', async () => {
+    const gate = { open: (): void => undefined }
+    const loop = actor(() => new Promise((resolve) => (gate.open = () => resolve(undefined))))
+    await using harness = openHarness({ loop })
+    const id = await harness.create()
+    for (let round = 0; round < 20; round++) {
+      const sent = harness.send(id, 'go')
+      await vi.waitFor(() => expect(loop.inputs).toHaveLength(round + 1))
+      const cancelled = harness.cancel(id)
+      for (let step = 0; step < round; step++) await Promise.resolve()
+      gate.open()
+      await Promise.all([sent, cancelled])
+    }
+    for (const record of await harness.records(id)) {
+      if (record.event_type !== 'session_interrupted') continue
+      const next = (await harness.records(id))
+        .slice(record.sequence)
+        .find(({ event_type: kind }) => kind.startsWith('turn_'))
+      if (next !== undefined) expect(next.event_type).not.toBe('turn_ended')
+    }
+    expectSoundJournal(await harness.records(id))
+  })
+
   it('is not woken by a background tool that ran into its deadline', async () => {
     const loop = actor(openBackground)
     await using harness = openHarness({ loop, limits: { toolSecs: 1 } })

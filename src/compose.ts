@@ -14,7 +14,7 @@ import { openSchemaChecker } from './dispatch/schemas/open-schema-checker.ts'
 import { Access } from './http/access.ts'
 import { OpenStreams } from './http/open-streams.ts'
 import { toProblem } from './http/problem.ts'
-import { buildServer, type Health } from './http/server.ts'
+import { buildServer, closeServer, type Health } from './http/server.ts'
 import type { Journal } from './journal/journal.ts'
 import { openSqliteJournal } from './journal/sqlite/sqlite-journal.ts'
 import type { ModelProvider } from './model/model-provider.ts'
@@ -33,6 +33,7 @@ import { EventFeed } from './session/event-feed.ts'
 import { Requests } from './session/requests.ts'
 import { SessionService } from './session/session-service.ts'
 import { Sessions } from './session/sessions.ts'
+import { ToolActivity } from './session/tool-activity.ts'
 import { ToolRegistry } from './session/tool-registry.ts'
 import { WorkspaceService } from './session/workspace-service.ts'
 import { builtinLoop } from './turn/loops/builtin/builtin-loop.ts'
@@ -46,6 +47,8 @@ export type Brain = AsyncDisposable & {
 }
 
 const SWEEP_MS = 600_000
+/** A session of which nothing goes on is kept in memory for so long, for those who come back at once. */
+const QUIET_MS = 30_000
 
 type Adapters = {
   readonly journal: Journal
@@ -94,8 +97,10 @@ export async function composeBrain(config: Config, logger: Logger): Promise<Brai
   const adapters = await openAdapters(config, logger, stack)
   const { app, service, streams, sessions } = assemble(config, logger, adapters)
   await sessions.recover()
-  stack.defer(() => app.close())
+  stack.defer(() => closeServer(app))
   stack.defer(startSweeping({ ...adapters, limits: config.limits, logger }))
+  const lettingGo = setInterval(() => sessions.letGo(QUIET_MS), QUIET_MS / 3).unref()
+  stack.defer(() => clearInterval(lettingGo))
   const rest = stack.move()
   return {
     app,
@@ -139,6 +144,7 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
   const service = new SessionService({ ...adapters, sessions, requests, dispatcher, files, workspaceName })
   const assertTakesWork = (): void => service.assertTakesWork()
   const streams = new OpenStreams()
+  const events = new EventFeed(sessions, limits)
   const app = buildServer({
     limits,
     requests,
@@ -151,7 +157,8 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     health: healthOf({ journal, sandbox, service }),
     sessions: service,
     calls: new DirectCalls({ sessions, dispatcher, journal, limits, assertTakesWork }),
-    events: new EventFeed(sessions, limits),
+    events,
+    activity: new ToolActivity(events, journal),
     tools: new ToolRegistry(components, journal),
     files: new WorkspaceService(sessions, files, workspaceName),
     models: catalogueOf(config.providers),

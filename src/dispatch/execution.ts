@@ -4,12 +4,13 @@ import { setLongTimeout, type LongTimeout } from '../kernel/long-timeout.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { within } from '../kernel/within.ts'
 import { parseJson, type Json, type JsonObject } from '../kernel/json.ts'
-import { errorOutcome, looksLikeOutcome, toToolResult, type ToolOutput } from '../contract/outcome.ts'
+import { errorOutcome, looksLikeOutcome, type ToolOutput } from '../contract/outcome.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import { isReservedKind, type JournalRecord, type NewRecord } from '../journal/record.ts'
 import type { ClaimKey, StoredAnswer } from '../journal/journal.ts'
 import type { Budget } from './budget.ts'
+import { CallRecords } from './call-records.ts'
 import { CallNotes, type CallLogs } from './call-log.ts'
 import { parseOutput, readOutput } from './tool-output.ts'
 import type { CallNote, CallServices, Receipt, RunningCall } from './tool-binding.ts'
@@ -37,6 +38,9 @@ export type ExecutionContext = {
   readonly onEnded: () => void
 }
 
+const alreadyReturned = (): BrainError =>
+  new BrainError('invalid_request', 'Cannot return: this call has already returned')
+
 /** How long an executor may take to acknowledge a cancellation (contract 3.3). */
 const CANCEL_MS = 5000
 
@@ -46,11 +50,12 @@ const CANCEL_MS = 5000
  * E1  Exactly one end record is written, for the first terminal cause; whatever comes later is refused.
  * E2  A terminal cause is decided when it arrives, before its append is durable, so two cannot be accepted.
  * E3  What a tool is answered names a record that is durable.
- * E4  If the storage refuses an end that the tool asked for, the call is open again; an end that Brain decided is
- *     tried again until it is written.
+ * E4  If the storage refuses an end that the tool asked for, the call is open again, and an interruption that came
+ *     meanwhile takes its place; an end that Brain decided is tried again until it is written.
  */
 export class Execution implements CallServices {
   readonly #context: ExecutionContext
+  readonly #records: CallRecords
   readonly #notes = new CallNotes()
   readonly #events: JournalRecord[] = []
   /** Made with the first model call: most tools make none, and aborting costs a stack trace. */
@@ -63,9 +68,12 @@ export class Execution implements CallServices {
   #running: RunningCall | undefined
   #timer: LongTimeout | undefined
   #interruption: Promise<void> | undefined
+  /** The end that the tool asked for, while it is written. */
+  #asked: Promise<unknown> | undefined
 
   constructor(context: ExecutionContext) {
     this.#context = context
+    this.#records = new CallRecords(context.sequence, context.callId)
   }
 
   get sequence(): number {
@@ -73,9 +81,6 @@ export class Execution implements CallServices {
   }
   get callId(): string {
     return this.#context.callId
-  }
-  get isOpen(): boolean {
-    return this.#state === 'open'
   }
   get hasEnded(): boolean {
     return this.#state === 'ended'
@@ -134,25 +139,6 @@ export class Execution implements CallServices {
     this.#released.resolve()
   }
 
-  get #origin(): { kind: 'tool'; sequence: number } {
-    return { kind: 'tool', sequence: this.sequence }
-  }
-
-  #result(output: ToolOutput): NewRecord {
-    const result = toToolResult(this.callId, output)
-    return { kind: 'tool_result_emitted', data: { sequence: this.sequence, result }, origin: this.#origin }
-  }
-
-  #end(outcome: ToolOutput): NewRecord {
-    return { kind: 'tool_call_ended', data: { sequence: this.sequence, outcome }, origin: this.#origin }
-  }
-
-  /** Records of a closing output: an ok value is a result of its own, a failure is told by the end (contract 3.3). */
-  #closing(output: ToolOutput): NewRecord[] {
-    if (output.status === 'ok') return [this.#result(output), this.#end({ status: 'ok', value: null })]
-    return output.content === undefined ? [this.#end(output)] : [this.#result(output), this.#end(output)]
-  }
-
   async emit(eventType: string, payloadText: string): Promise<number> {
     this.#assertOpen()
     if (!isIdentifier(eventType))
@@ -164,7 +150,10 @@ export class Execution implements CallServices {
       throw new BrainError('invalid_request', `Cannot emit "${eventType}": this kind is reserved for Brain`)
     const data = parseJson(payloadText, 'event payload')
     this.#context.budget.chargeEmission(Buffer.byteLength(eventType) + Buffer.byteLength(payloadText))
-    const [record] = await this.#append([{ kind: 'event', event_type: eventType, data, origin: this.#origin }], false)
+    const [record] = await this.#append(
+      [{ kind: 'event', event_type: eventType, data, origin: this.#records.origin }],
+      false,
+    )
     return record?.sequence ?? 0
   }
 
@@ -173,13 +162,13 @@ export class Execution implements CallServices {
     const output = await this.#readOutput(parseJson(outcomeText, 'outcome'))
     this.#assertOpen()
     this.#context.budget.chargeEmission(Buffer.byteLength(outcomeText))
-    const [record] = await this.#append([this.#result(output)], false)
+    const [record] = await this.#append([this.#records.result(output)], false)
     return record?.sequence ?? 0
   }
 
   async returned(outcomeText: string | undefined): Promise<number> {
     this.#assertOpen()
-    if (this.#returned) throw new BrainError('invalid_request', 'Cannot return: this call has already returned')
+    if (this.#returned) throw alreadyReturned()
     if (outcomeText === undefined) return this.#return([])
     const output = await this.#readLastOutput(outcomeText)
     try {
@@ -187,15 +176,17 @@ export class Execution implements CallServices {
     } catch (error) {
       throw await this.#closeFor(error)
     }
-    return output.status === 'ok' ? this.#return([this.#result(output)]) : this.#closeAsAsked(this.#closing(output))
+    return output.status === 'ok'
+      ? this.#return([this.#records.result(output)])
+      : this.#closeAsAsked(this.#records.closing(output))
   }
 
   async finish(outcomeText: string | undefined): Promise<number> {
     this.#assertOpen()
-    if (outcomeText === undefined) return this.#closeAsAsked([this.#end({ status: 'ok', value: null })])
+    if (outcomeText === undefined) return this.#closeAsAsked([this.#records.end({ status: 'ok', value: null })])
     const output = await this.#readLastOutput(outcomeText)
     this.#context.budget.chargeEmission(Buffer.byteLength(outcomeText))
-    return this.#closeAsAsked(this.#closing(output))
+    return this.#closeAsAsked(this.#records.closing(output))
   }
 
   async model(requestText: string): Promise<string> {
@@ -221,10 +212,10 @@ export class Execution implements CallServices {
 
   async #return(records: readonly NewRecord[], how: 'commit' | 'insist' = 'commit'): Promise<number> {
     this.#assertOpen()
+    if (this.#returned) throw alreadyReturned()
     this.#returned = true
-    const returned: NewRecord = { kind: 'tool_call_returned', data: { sequence: this.sequence }, origin: this.#origin }
     try {
-      const committed = await this.#append([...records, returned], true, how)
+      const committed = await this.#append([...records, this.#records.returned()], true, how)
       return committed.at(-1)?.sequence ?? 0
     } catch (error) {
       this.#returned = false
@@ -251,7 +242,7 @@ export class Execution implements CallServices {
   /** Ends the call for a refusal that is final, and gives the refusal back for whoever asked. */
   async #closeFor(error: unknown): Promise<unknown> {
     if (error instanceof BrainError && this.#state === 'open')
-      await this.#close([this.#end(errorOutcome(error.code, clip(error.message)))])
+      await this.#close([this.#records.end(errorOutcome(error.code, clip(error.message)))])
     return error
   }
 
@@ -260,12 +251,15 @@ export class Execution implements CallServices {
     this.#assertOpen()
     this.#state = 'closing'
     this.#modelCalls?.abort()
+    const asked = this.#append(records, true)
+    this.#asked = asked
     try {
-      const committed = await this.#append(records, true)
+      const committed = await asked
       this.#markEnded()
       return committed.at(-1)?.sequence ?? 0
     } catch (error) {
       this.#state = 'open'
+      this.#modelCalls = undefined // those were aborted; the open call may make others
       throw error
     }
   }
@@ -288,7 +282,8 @@ export class Execution implements CallServices {
 
   /** Ends a call that is not to be sent, or that could not be. */
   refuse(code: string, message: string): void {
-    if (this.#state === 'open') this.#follow('a refusal', this.#close([this.#end(errorOutcome(code, clip(message)))]))
+    if (this.#state === 'open')
+      this.#follow('a refusal', this.#close([this.#records.end(errorOutcome(code, clip(message)))]))
   }
 
   /** Deadline or cancellation. @returns when the executor was told and that is on record. */
@@ -296,7 +291,11 @@ export class Execution implements CallServices {
     if (this.#state === 'open') {
       this.#interruption = this.#interrupt(reason)
       this.#follow('an interruption', this.#interruption)
-    }
+    } else if (this.#state === 'closing' && this.#interruption === undefined && this.#asked !== undefined)
+      return this.#asked.then(
+        () => undefined,
+        () => this.interrupt(reason),
+      )
     return this.#interruption ?? Promise.resolve()
   }
 
@@ -304,7 +303,10 @@ export class Execution implements CallServices {
   async #interrupt(reason: 'timeout' | 'cancelled'): Promise<void> {
     const { tool, environment, log } = this.#context
     const started = { target_sequence: this.sequence, tool, environment }
-    const committed = await this.#close([{ kind: 'tool_cancel_started', data: started }, this.#end({ status: reason })])
+    const committed = await this.#close([
+      { kind: 'tool_cancel_started', data: started },
+      this.#records.end({ status: reason }),
+    ])
     const sequence = committed[0]?.sequence ?? 0
     const told = await within(this.#running?.cancel(reason) ?? Promise.resolve(), CANCEL_MS)
     const message = `The executor did not acknowledge within ${CANCEL_MS} ms`
@@ -328,11 +330,11 @@ export class Execution implements CallServices {
       case 'result':
         return this.#takeResult(receipt.text)
       case 'failure':
-        return this.#close([this.#end({ status: 'error', error: receipt.error })])
+        return this.#close([this.#records.end({ status: 'error', error: receipt.error })])
       case 'stopped':
         return this.interrupt(receipt.reason)
       case 'unknown':
-        return this.#close([this.#end({ status: 'unknown', message: clip(receipt.message) })])
+        return this.#close([this.#records.end({ status: 'unknown', message: clip(receipt.message) })])
       default:
         return receipt satisfies never
     }
@@ -346,10 +348,10 @@ export class Execution implements CallServices {
       const output = await this.#readOutput(looksLikeOutcome(value) ? value : { status: 'ok', value })
       if (this.#state !== 'open') return undefined
       this.#context.budget.chargeEmission(Buffer.byteLength(text))
-      if (output.status !== 'ok') return await this.#close(this.#closing(output))
+      if (output.status !== 'ok') return await this.#close(this.#records.closing(output))
       return await (this.#returned
-        ? this.#append([this.#result(output)], false, 'insist')
-        : this.#return([this.#result(output)], 'insist'))
+        ? this.#append([this.#records.result(output)], false, 'insist')
+        : this.#return([this.#records.result(output)], 'insist'))
     } catch (error) {
       return this.#closeFor(error)
     }

@@ -7,6 +7,7 @@ import type { DirectCalls } from '../session/direct-calls.ts'
 import type { EventFeed } from '../session/event-feed.ts'
 import type { Requests } from '../session/requests.ts'
 import type { SessionService } from '../session/session-service.ts'
+import type { ToolActivity } from '../session/tool-activity.ts'
 import type { ToolRegistry } from '../session/tool-registry.ts'
 import type { WorkspaceService } from '../session/workspace-service.ts'
 import type { Logger } from '../kernel/logger.ts'
@@ -38,6 +39,7 @@ export type ServerParts = {
   readonly sessions: SessionService
   readonly calls: DirectCalls
   readonly events: EventFeed
+  readonly activity: ToolActivity
   readonly tools: ToolRegistry
   readonly files: WorkspaceService
   readonly models: ModelCatalogue
@@ -51,11 +53,21 @@ const MAX_URL_PART = 8192
 /** How long a request may take to arrive: a workspace file of 1 GiB at 10 Mbit/s. */
 const REQUEST_MS = 900_000
 
+/** How long answers that are being sent may take when the server stops. */
+const LAST_ANSWERS_MS = 2000
+
+/** Stops listening, lets answers that are being sent arrive, and then closes what is left. */
+export async function closeServer(app: FastifyInstance): Promise<void> {
+  const late = setTimeout(() => app.server.closeAllConnections(), LAST_ANSWERS_MS)
+  await app.close().finally(() => clearTimeout(late))
+}
+
 /** The HTTP API (contract 1). Listening is the caller's. */
 export function buildServer(parts: ServerParts): FastifyInstance {
   const app = Fastify({
     bodyLimit: Number.MAX_SAFE_INTEGER, // our own parsers count, with limits per route
-    forceCloseConnections: true,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false, // what still comes is refused in our own form
     requestTimeout: REQUEST_MS,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: MAX_URL_PART, querystringParser: parseQuery },

@@ -39,7 +39,8 @@ export class SessionState {
   modelCalls = 0
   readonly openCalls = new Map<number, OpenCall>()
   readonly openCancels = new Set<number>()
-  readonly openModelCalls = new Set<number>()
+  /** Each with the call of the tool that asked, if one did. */
+  readonly openModelCalls = new Map<number, number | undefined>()
   readonly openOperations = new Map<
     number,
     { readonly environment: string; readonly operation: EnvironmentOperation }
@@ -48,6 +49,12 @@ export class SessionState {
   /** Sequence of the running turn's start. */
   turn: number | undefined
   activation: number | undefined
+
+  /** Whether nothing that was started lacks its end. */
+  get isAtRest(): boolean {
+    const open = [this.openCalls, this.openCancels, this.openModelCalls, this.openOperations]
+    return open.every(({ size }) => size === 0) && ['idle', 'ended', 'failed'].includes(this.status)
+  }
 
   apply(record: JournalRecord): void {
     this.lastSequence = record.sequence
@@ -105,9 +112,9 @@ const HANDLERS: Handlers = {
   },
   kv_set: (state, { key, value }) => state.kv.set(key, value),
   kv_delete: (state, { key }) => state.kv.delete(key),
-  model_call_started: (state, _data, sequence) => {
+  model_call_started: (state, { tool_sequence: tool }, sequence) => {
     state.modelCalls++
-    state.openModelCalls.add(sequence)
+    state.openModelCalls.set(sequence, tool)
   },
   model_call_ended: (state, { sequence }) => state.openModelCalls.delete(sequence),
   model_call_failed: (state, { sequence }) => state.openModelCalls.delete(sequence),
@@ -153,8 +160,12 @@ const interrupted = (what: string): Failure => ({
  */
 export function recoveryOf(state: SessionState): { records: readonly NewRecord[]; status: SessionStatus } {
   const records: NewRecord[] = []
-  for (const sequence of state.openModelCalls)
-    records.push({ kind: 'model_call_failed', data: { sequence, ...interrupted('this model call') } })
+  for (const [sequence, tool] of state.openModelCalls)
+    records.push({
+      kind: 'model_call_failed',
+      data: { sequence, ...interrupted('this model call') },
+      ...(tool === undefined ? {} : { origin: { kind: 'tool', sequence: tool } }),
+    })
   for (const sequence of state.openCalls.keys())
     records.push({ kind: 'tool_call_failed', data: { sequence, ...interrupted('this tool call') } })
   for (const sequence of state.openCancels)

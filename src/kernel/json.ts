@@ -54,20 +54,34 @@ function endOfString(text: string, start: number): number {
   return text.length
 }
 
+/** Where a double stops telling every integer from its neighbours. */
+const FIRST_INEXACT = 2 ** 53
+
+/** A decimal number in one spelling: sign, digits without zeros at either end, power of ten. */
+function canonicalNumber(text: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? []
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const kept = digits.replace(/0+$/, '')
+  return `${sign}${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`
+}
+
 function exactNumber(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== 'number') return value
-  const source = context?.source ?? ''
+  if (typeof value !== 'number' || context?.source === undefined) return value
+  const { source } = context
   if (!Number.isFinite(value)) throw new RangeError(`the number ${source.slice(0, 40)} is too large for a double`)
-  if (Number.isInteger(value) && !Number.isSafeInteger(value) && /^-?\d+$/.test(source))
-    throw new RangeError(`the integer ${source.slice(0, 40)} cannot be carried exactly: send it as a string`)
+  const isKept = Math.abs(value) < FIRST_INEXACT || canonicalNumber(source) === canonicalNumber(String(value))
+  if (!isKept) throw new RangeError(`the number ${source.slice(0, 40)} cannot be carried exactly: send it as a string`)
   return value
 }
 
 /**
  * Parses JSON that came from outside.
  *
- * Numbers keep their value or are refused: an integer beyond 2^53 - 1 and a number beyond the range of a double are
- * errors, never different numbers (cases D-17). Text is kept as it is, NUL and lone surrogates included.
+ * Numbers from 2^53 on, on either side of 0, are taken when they are printed as the same decimal number again and
+ * refused otherwise, as are those beyond the range of a double: what is big is never another number (cases D-17). Below
+ * that, fractions are rounded to the nearest double, and -0 is printed as 0. Text is kept as it is, NUL and lone
+ * surrogates included. Of members with one name the last counts.
  *
  * @param what names the value in error messages, for example `request body`.
  * @throws BrainError `invalid_request`

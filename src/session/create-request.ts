@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { BrainError } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
-import type { Json } from '../kernel/json.ts'
+import { isJsonObject, type Json } from '../kernel/json.ts'
 import { parseOrigin } from '../contract/network-origin.ts'
 import { jsonObjectSchema as jsonObject, jsonSchema as json, messageSchema } from '../contract/message-schema.ts'
 
@@ -10,6 +10,17 @@ const identifier = z.string().refine(isIdentifier, 'must be an identifier: lette
 const toolName = z
   .string()
   .regex(/^[A-Za-z0-9_][A-Za-z0-9._:-]{0,127}$/, 'must be letters, digits and . _ : - (at most 128)')
+
+/** Members under names of the client's. zod passes over `__proto__` in silence, which would lose what was sent. */
+const named = <Value extends z.ZodType>(name: z.ZodType<string, string>, value: Value) =>
+  z.preprocess(
+    (given, context) => {
+      if (isJsonObject(given) && Object.hasOwn(given, '__proto__'))
+        context.addIssue({ code: 'custom', message: 'must not have a member "__proto__"' })
+      return given
+    },
+    z.record(name, value),
+  )
 
 const grantSchema = z.strictObject({
   environment: identifier,
@@ -24,7 +35,7 @@ const toolSchema = z.strictObject({
   description: z.string().max(65_536).optional(),
   input_schema: jsonObject.optional(),
   output_schema: jsonObject.optional(),
-  placements: z.record(z.string(), placementSchema).refine((all) => Object.keys(all).length > 0, 'needs a placement'),
+  placements: named(z.string(), placementSchema).refine((all) => Object.keys(all).length > 0, 'needs a placement'),
   environments: z.array(grantSchema).optional(),
 })
 
@@ -52,19 +63,17 @@ const environmentSchema = z.strictObject({
   lifecycle: z.enum(['automatic', 'manual']),
   configuration: json.optional(),
   environments: z.array(grantSchema).optional(),
-  methods: z.record(z.string(), json).optional(),
+  methods: named(z.string(), json).optional(),
   template: json.optional(),
   host_id: z.string().optional(),
   url: z.string().optional(),
   credential: z.string().optional(),
 })
 
-const labels = z
-  .record(
-    identifier,
-    z.string().refine((text) => Buffer.byteLength(text) <= 256, 'must be at most 256 bytes'),
-  )
-  .refine((all) => Object.keys(all).length <= 16, 'must be at most 16 labels')
+const labels = named(
+  identifier,
+  z.string().refine((text) => Buffer.byteLength(text) <= 256, 'must be at most 256 bytes'),
+).refine((all) => Object.keys(all).length <= 16, 'must be at most 16 labels')
 
 const createSchema = z.strictObject({
   agentloop: z

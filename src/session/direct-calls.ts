@@ -12,6 +12,7 @@ import { Budget } from '../dispatch/budget.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { onlyPlacement } from '../dispatch/dispatcher.ts'
 import type { Execution } from '../dispatch/execution.ts'
+import type { LiveSession } from './live-session.ts'
 import { KeyTaken, type Answer, type ClaimInHand, type Worked } from './requests.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -52,7 +53,12 @@ export class DirectCalls {
 
   async call(tenant: TenantId, id: SessionId, call: DirectCall, inHand: ClaimInHand): Promise<Worked> {
     this.#parts.assertTakesWork()
-    const session = await this.#parts.sessions.open(tenant, id)
+    const execution = await this.#parts.sessions.use(tenant, id, (session) => this.#start(session, call, inHand))
+    return this.#answer(execution, call.wait)
+  }
+
+  async #start(session: LiveSession, call: DirectCall, inHand: ClaimInHand): Promise<Execution> {
+    const id = session.log.session
     const { status } = session.state
     if ((status !== 'idle' && status !== 'running') || session.closing === 'ending')
       throw new BrainError(
@@ -81,7 +87,7 @@ export class DirectCalls {
     inHand.made()
     const [execution] = dispatched.executions
     if (execution === undefined) throw new Error('a dispatch of one call answered none')
-    return this.#answer(execution, call.wait)
+    return execution
   }
 
   async #answer(execution: Execution, wait: DirectCall['wait']): Promise<Worked> {
@@ -99,6 +105,8 @@ export class DirectCalls {
       events.push(...records.filter((record) => isOfCall(record, stored.sequence)))
       if (events.some((record) => ENDS.includes(record.event_type))) break
     }
+    if (events.length === 0)
+      throw new BrainError('not_found', `Cannot repeat the answer: session "${stored.session}" was deleted`)
     return { status: 200, body: JSON.stringify(answerOf(stored.sequence, events, wait)) }
   }
 }

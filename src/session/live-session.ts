@@ -30,6 +30,9 @@ export type LiveSessionParts = {
   readonly defaultIdleTtlMs: number | undefined
 }
 
+/** After this long a session that could not be suspended is tried again. */
+const SUSPEND_AGAIN_MS = 1000
+
 /** A tool is told of a failed model call with the code that is on record. */
 function tellTool(error: unknown): never {
   throw error instanceof ModelFailure ? new ToolFailure(error.code, error.message, error) : error
@@ -47,11 +50,14 @@ export class LiveSession implements TurnSession {
   readonly openCalls = new Map<number, Execution>()
   readonly starting = new Set<Promise<unknown>>()
   interruptions = 0
+  interrupting: Promise<unknown> | undefined
   closing: 'ending' | 'draining' | undefined
   /** Its workspaces are being deleted: nothing may make them anew. */
   isBeingDeleted = false
-  /** The one end of this session, once somebody asked for it. */
+  /** The one end of this session, while it goes on. */
   ending: Promise<SessionSummary> | undefined
+  /** The one deletion of this session, while it goes on. */
+  deletion: Promise<void> | undefined
   readonly models: ModelCaller
   readonly model: ToolModel
   readonly turns: TurnRunner
@@ -60,6 +66,8 @@ export class LiveSession implements TurnSession {
   #suspension: LongTimeout | undefined
   /** When the session was last asked for, on the monotonic clock. */
   usedAt = performance.now()
+  /** How many hold the session right now; kept by {@link Sessions}. */
+  users = 0
 
   constructor(parts: LiveSessionParts) {
     const { tenant, log, state, dispatcher, loop, limits, logger } = parts
@@ -99,7 +107,8 @@ export class LiveSession implements TurnSession {
 
   /** Whether nothing of the session needs it to be in memory. */
   get isQuiet(): boolean {
-    return this.openCalls.size === 0 && !this.turns.isBusy && !this.#resident
+    const isIdle = this.openCalls.size === 0 && this.starting.size === 0 && !this.turns.isBusy && !this.#resident
+    return isIdle && this.state.isAtRest
   }
 
   /** Records for a session that is opened for work while it is out of memory (contract 3.7). */
@@ -113,19 +122,32 @@ export class LiveSession implements TurnSession {
   /** Called when work has ended: the session leaves memory, at once or when its time to live has passed. */
   rest(): void {
     this.#suspension?.clear()
+    const { status } = this.state
     const ttlMs = this.configuration.idle_ttl_ms ?? this.#defaultIdleTtlMs
-    if (ttlMs === undefined) this.#resident = false
-    else if (ttlMs > 0) {
-      this.#suspension = setLongTimeout(() => this.#suspend(), ttlMs)
-    }
+    this.#resident = ttlMs !== undefined && status !== 'ended' && status !== 'failed'
+    if (this.#resident && ttlMs !== undefined && ttlMs > 0) this.#suspendAfter(ttlMs)
   }
 
-  #suspend(): void {
+  #suspendAfter(ms: number): void {
+    this.#suspension = setLongTimeout(() => void this.#suspend(), ms)
+  }
+
+  /** Open calls go on: what they bring later opens the session again (contract A21). */
+  async #suspend(): Promise<void> {
     if (!this.#resident || this.turns.isBusy || this.state.status !== 'idle') return
     this.#resident = false
-    this.log.insist({ records: [{ kind: 'session_suspended', data: {} }] }).catch((error: unknown) => {
+    this.users++
+    try {
+      await this.log.commit({ records: [{ kind: 'session_suspended', data: {} }] })
+    } catch (error) {
       this.logger.error({ session: this.log.session, error: messageOf(error) }, 'cannot suspend the session')
-    })
+      // A session that was resumed meanwhile must not be told to be suspended; one that was not tries again.
+      if (this.#resident || this.state.status !== 'idle') return
+      this.#resident = true
+      this.#suspendAfter(SUSPEND_AGAIN_MS)
+    } finally {
+      this.users--
+    }
   }
 
   /** Ends every call that is open or on its way, and says so in its record. */

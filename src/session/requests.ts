@@ -82,6 +82,11 @@ export class Requests {
     inHand.made()
   }
 
+  /** Resolves when no request is at work. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled([...this.#running.values()].map(({ answer }) => answer))
+  }
+
   async #work(claim: Claim, work: Work): Promise<Answer> {
     let isMade = false
     let worked: Worked

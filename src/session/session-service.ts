@@ -1,8 +1,9 @@
 import { BrainError } from '../kernel/errors.ts'
+import { within } from '../kernel/within.ts'
 import { newSessionId, type SessionId, type TenantId } from '../kernel/ids.ts'
 import type { Message, UserInput } from '../contract/message.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
-import type { SessionStatus, SessionSummary } from '../contract/session-request.ts'
+import type { SessionConfiguration, SessionStatus, SessionSummary } from '../contract/session-request.ts'
 import type { Journal, SessionQuery } from '../journal/journal.ts'
 import type { NewRecord } from '../journal/record.ts'
 import type { CallLog, CallLogs } from '../dispatch/call-log.ts'
@@ -12,7 +13,7 @@ import type { Components, WorkspaceFiles } from '../sandbox/sandbox.ts'
 import type { CreateRequest } from './create-request.ts'
 import type { Credentials } from './credentials.ts'
 import type { LiveSession } from './live-session.ts'
-import { KeyTaken, type ClaimInHand, type Requests } from './requests.ts'
+import { KeyTaken, type Answer, type ClaimInHand, type Requests } from './requests.ts'
 import { planSession } from './session-planner.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -30,6 +31,11 @@ export type SessionServiceParts = {
   readonly workspaceName: (session: SessionId, environment: string) => string
 }
 
+const CANCELLED = { code: 'cancelled', message: 'The session was cancelled' } as const
+
+/** How long answers may take to be written once the work of a server that stops has ended. */
+const ANSWER_MS = 5000
+
 /** Makes, lists, drives and ends sessions (contract 1.3, 2.4, 3.7). */
 export class SessionService {
   readonly #parts: SessionServiceParts
@@ -45,26 +51,31 @@ export class SessionService {
     const configuration = await planSession(this.#parts, tenant, request)
     const id = newSessionId()
     await this.#parts.credentials.put(id, request.model.api_key)
-    const session = this.#parts.sessions.make(tenant, id)
-    const opening: NewRecord[] = [{ kind: 'session_creation_started', data: configuration }]
+    return this.#parts.sessions.make(tenant, id, async (session) => {
+      await this.#open(session, configuration, inHand)
+      await this.#setUp(session)
+      const ended: NewRecord = { kind: 'session_creation_ended', data: { configuration } }
+      await session.log.insist({ records: [ended], status: 'idle' })
+      session.rest()
+      return session.summary
+    })
+  }
+
+  /** Writes the first records of a session; what was prepared for it is taken back when they cannot be. */
+  async #open(session: LiveSession, configuration: SessionConfiguration, inHand: ClaimInHand): Promise<void> {
+    const records: NewRecord[] = [{ kind: 'session_creation_started', data: configuration }]
     if (configuration.transcript !== undefined)
-      opening.push({ kind: 'transcript_delta', data: { keep: 0, append: configuration.transcript } })
+      records.push({ kind: 'transcript_delta', data: { keep: 0, append: configuration.transcript } })
+    const create = { tenant: session.tenant, labels: configuration.labels ?? {} }
     try {
-      const create = { tenant, labels: configuration.labels ?? {} }
-      const { claim } = inHand
-      const appended = await session.log.append({ records: opening, create, status: 'creating', claim })
+      const appended = await session.log.append({ records, create, status: 'creating', claim: inHand.claim })
       if (!appended.committed) throw new KeyTaken(appended.claimed)
     } catch (error) {
-      this.#parts.sessions.forget(id)
-      await this.#parts.credentials.forget(id)
+      this.#parts.sessions.forget(session.log.session)
+      await this.#parts.credentials.forget(session.log.session)
       throw error
     }
     inHand.made()
-    await this.#setUp(session)
-    const ended: NewRecord = { kind: 'session_creation_ended', data: { configuration } }
-    await session.log.insist({ records: [ended], status: 'idle' })
-    session.rest()
-    return session.summary
   }
 
   /** A brain environment needs no preparation of its own: its directories come into being when they are used. */
@@ -79,8 +90,8 @@ export class SessionService {
     }
   }
 
-  async get(tenant: TenantId, id: SessionId): Promise<SessionSummary> {
-    return (await this.#parts.sessions.open(tenant, id)).summary
+  get(tenant: TenantId, id: SessionId): Promise<SessionSummary> {
+    return this.#parts.sessions.use(tenant, id, async (session) => session.summary)
   }
 
   async list(tenant: TenantId, query: Omit<SessionQuery, 'tenant'>): Promise<readonly SessionSummary[]> {
@@ -88,44 +99,41 @@ export class SessionService {
     return rows.map((row) => ({ session_id: row.id, status: row.status, last_sequence: row.lastSequence }))
   }
 
-  async transcript(
-    tenant: TenantId,
-    id: SessionId,
-  ): Promise<{ messages: readonly Message[]; through_sequence: number }> {
-    const { state } = await this.#parts.sessions.open(tenant, id)
-    return { messages: state.transcript, through_sequence: state.lastSequence }
+  transcript(tenant: TenantId, id: SessionId): Promise<{ messages: readonly Message[]; through_sequence: number }> {
+    return this.#parts.sessions.use(tenant, id, async ({ state }) => ({
+      messages: state.transcript,
+      through_sequence: state.lastSequence,
+    }))
   }
 
   /** What a call left besides its records (contract A29); empty texts when there is nothing, or nothing any more. */
   async callLog(tenant: TenantId, id: SessionId, sequence: number): Promise<CallLog> {
-    await this.#parts.sessions.open(tenant, id)
-    return (await this.#parts.callLogs.read(id, sequence)) ?? { stdout: '', stderr: '', telemetry: [], warnings: [] }
+    const log = await this.#parts.sessions.use(tenant, id, () => this.#parts.callLogs.read(id, sequence))
+    return log ?? { stdout: '', stderr: '', telemetry: [], warnings: [] }
   }
 
   /** Sends a message and waits for its turn to end, well or badly. */
   async send(tenant: TenantId, id: SessionId, input: UserInput, claim: ClaimInHand): Promise<SessionSummary> {
-    this.assertTakesWork()
-    const session = await this.#parts.sessions.open(tenant, id)
-    const { done } = await this.#startTurn(session, input, claim)
-    await done
-    session.rest()
-    return session.summary
+    return this.#parts.sessions.use(tenant, id, async (session) => {
+      const { done } = await this.#startTurn(session, input, claim)
+      await done
+      session.rest()
+      return session.summary
+    })
   }
 
   /** Sends a message. @returns the sequence of its `turn_started` as soon as that is durable. */
   async submit(tenant: TenantId, id: SessionId, input: UserInput, claim: ClaimInHand): Promise<number> {
-    this.assertTakesWork()
-    const session = await this.#parts.sessions.open(tenant, id)
-    if (session.turns.isRunning || session.state.status === 'running')
-      throw new BrainError('overloaded', `Cannot send to session "${id}": it already has active work`, {
-        details: { admission: 'rejected' },
-      })
-    const { sequence, done } = await this.#startTurn(session, input, claim)
-    done.then(
-      () => session.rest(),
-      () => session.rest(),
-    )
-    return sequence
+    return this.#parts.sessions.use(tenant, id, async (session) => {
+      if (session.turns.isRunning || session.state.status === 'running')
+        throw new BrainError('overloaded', `Cannot send to session "${id}": it already has active work`)
+      const { sequence, done } = await this.#startTurn(session, input, claim)
+      done.then(
+        () => session.rest(),
+        () => session.rest(),
+      )
+      return sequence
+    })
   }
 
   async #startTurn(
@@ -133,6 +141,7 @@ export class SessionService {
     input: UserInput,
     claim: ClaimInHand,
   ): Promise<{ sequence: number; done: Promise<void> }> {
+    this.assertTakesWork()
     const provider = this.#parts.providers.get(session.configuration.model.provider)
     if (provider !== undefined) assertTakesMedia(provider, input.media ?? [])
     const started = await session.turns.start(input, claim.claim)
@@ -142,32 +151,39 @@ export class SessionService {
   }
 
   /** Interrupts the turn and every open call; harmless when there is none. */
-  async cancel(tenant: TenantId, id: SessionId, claim: ClaimInHand): Promise<void> {
-    const session = await this.#parts.sessions.open(tenant, id)
-    assertNotOver(session, 'cancel')
-    const appended = await session.log.append({
-      records: [{ kind: 'session_interrupted', data: {} }],
-      claim: claim.claim,
+  cancel(tenant: TenantId, id: SessionId, claim: ClaimInHand): Promise<void> {
+    return this.#parts.sessions.use(tenant, id, async (session) => {
+      assertNotOver(session, 'cancel')
+      const marking = this.#markInterrupted(session, claim)
+      session.interrupting = Promise.allSettled([session.interrupting, marking])
+      await marking
+      claim.made()
+      await this.#interrupt(session)
     })
+  }
+
+  /** A turn that ends meanwhile waits for this: once the session is marked it has failed (contract 3.4). */
+  async #markInterrupted(session: LiveSession, { claim }: ClaimInHand): Promise<void> {
+    const appended = await session.log.append({ records: [{ kind: 'session_interrupted', data: {} }], claim })
     if (!appended.committed) throw new KeyTaken(appended.claimed)
-    claim.made()
-    await this.#interrupt(session)
+    session.turns.interrupt(CANCELLED)
   }
 
   async #interrupt(session: LiveSession): Promise<void> {
-    session.turns.interrupt({ code: 'cancelled', message: 'The session was cancelled' })
+    session.turns.interrupt(CANCELLED)
     await session.interruptCalls('cancelled')
     await session.turns.stopped()
   }
 
   /** Ends a session; one that is over already answers its state. */
-  async end(tenant: TenantId, id: SessionId, claim: ClaimInHand): Promise<SessionSummary> {
-    const session = await this.#parts.sessions.open(tenant, id)
-    await this.#parts.requests.claim(claim)
-    const { status } = session.state
-    if (status === 'ended' || status === 'failed') return session.summary
-    session.ending ??= this.#end(session)
-    return session.ending
+  end(tenant: TenantId, id: SessionId, claim: ClaimInHand): Promise<SessionSummary> {
+    return this.#parts.sessions.use(tenant, id, async (session) => {
+      await this.#parts.requests.claim(claim)
+      const { status } = session.state
+      if (status === 'ended' || status === 'failed') return session.summary
+      session.ending ??= this.#end(session).finally(() => (session.ending = undefined))
+      return session.ending
+    })
   }
 
   async #end(session: LiveSession): Promise<SessionSummary> {
@@ -177,24 +193,33 @@ export class SessionService {
     await session.log.insist({ records: [{ kind: 'session_end_started', data: {} }], status: 'ending' })
     await this.#closeEnvironments(session, 'detach')
     await session.log.insist({ records: [{ kind: 'session_ended', data: {} }], status: 'ended' })
+    session.rest()
     return session.summary
   }
 
-  /** Deletes a session that is over, with its workspaces, credentials and logs. */
-  async remove(tenant: TenantId, id: SessionId, claim: ClaimInHand): Promise<void> {
-    const session = await this.#parts.sessions.open(tenant, id)
-    const { status } = session.state
-    if (status !== 'ended' && status !== 'failed')
-      throw new BrainError('invalid_request', `Cannot delete session "${id}": it is ${status}; end it first`)
-    await this.#parts.requests.claim(claim)
+  /** Deletes a session that is over, with its workspaces, credentials and logs. Its end answers the claim. */
+  remove(tenant: TenantId, id: SessionId, { claim, made }: ClaimInHand, answer: Answer): Promise<void> {
+    return this.#parts.sessions.use(tenant, id, async (session) => {
+      const { status } = session.state
+      if (status !== 'ended' && status !== 'failed')
+        throw new BrainError('invalid_request', `Cannot delete session "${id}": it is ${status}; end it first`)
+      await this.#parts.requests.claim({ claim, made })
+      session.deletion ??= this.#remove(session).finally(() => (session.deletion = undefined))
+      await session.deletion
+      const { scope, key } = claim
+      await this.#parts.journal.remove(id, { scope, key, answer: { type: 'body', ...answer } })
+      this.#parts.sessions.forget(id)
+    })
+  }
+
+  async #remove(session: LiveSession): Promise<void> {
+    const id = session.log.session
     session.isBeingDeleted = true
     await this.#closeEnvironments(session, 'teardown')
     for (const { name } of session.configuration.environments)
       await this.#parts.files.destroy(this.#parts.workspaceName(id, name))
     await this.#parts.callLogs.forget(id)
     await this.#parts.credentials.forget(id)
-    await this.#parts.journal.remove(id)
-    this.#parts.sessions.forget(id)
   }
 
   async #closeEnvironments(session: LiveSession, operation: 'detach' | 'teardown'): Promise<void> {
@@ -223,15 +248,15 @@ export class SessionService {
   /** Takes no new work, and lets what runs come to its end for at most `graceMs`; then interrupts it. */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true
-    const sessions = await this.#parts.sessions.all()
+    const sessions = this.#parts.sessions.all
     for (const session of sessions) session.closing ??= 'draining'
     const ends = sessions.flatMap((session) => [
       session.turns.settled(),
       ...[...session.openCalls.values()].map((call) => call.ended),
     ])
-    const grace = new Promise<'late'>((resolve) => setTimeout(resolve, graceMs, 'late').unref())
-    if ((await Promise.race([Promise.all(ends), grace])) !== 'late') return
-    await Promise.all(sessions.map((session) => this.#interrupt(session)))
+    if (!(await within(Promise.all(ends), graceMs))) await Promise.all(sessions.map((one) => this.#interrupt(one)))
+    // Whoever waits for work that has ended is answered.
+    await within(this.#parts.requests.settled(), ANSWER_MS)
   }
 }
 

@@ -1,4 +1,4 @@
-import { BrainError } from '../kernel/errors.ts'
+import { BrainError, messageOf } from '../kernel/errors.ts'
 import type { SessionId, TenantId } from '../kernel/ids.ts'
 import type { Limits } from '../contract/limits.ts'
 import type { SessionConfiguration } from '../contract/session-request.ts'
@@ -24,69 +24,120 @@ export type SessionsParts = {
   readonly defaultIdleTtlMs: number | undefined
 }
 
-/** Quiet sessions beyond this many are let go, the longest unused first; opening one again reads its journal. */
+/** Quiet sessions beyond this many are let go at once, the longest unused first; others when they are swept. */
 const MOST_QUIET = 512
 
-/** Somebody who was handed a session may still be about to use it: it is let go only after this long. */
-const QUIET_MS = 60_000
+/** So many go at a time when there are too many, since looking for them looks at all. */
+const GO_TOGETHER = 64
 
-/** The sessions of this process, opened on first use and recovered then (contract 3.7). */
+/**
+ * The sessions of this process, opened on first use and recovered then (contract 3.7). There is one live session of an
+ * id at most: it stays for as long as somebody uses it or something of it goes on, and can be let go otherwise.
+ */
 export class Sessions {
   readonly #parts: SessionsParts
-  readonly #live = new Map<SessionId, Promise<LiveSession>>()
-  #isLettingGo = false
+  readonly #live = new Map<SessionId, LiveSession>()
+  readonly #opening = new Map<SessionId, Promise<LiveSession | undefined>>()
 
   constructor(parts: SessionsParts) {
     this.#parts = parts
   }
 
-  /** @throws BrainError `not_found`, also for another tenant's session (contract A3). */
-  async open(tenant: TenantId, id: SessionId): Promise<LiveSession> {
-    const known = await this.#live.get(id)
-    const session = known ?? (await this.#openOnce(id))
-    if (session === undefined || session.tenant !== tenant)
-      throw new BrainError('not_found', `Cannot find session "${id}"`)
-    session.usedAt = performance.now()
-    return session
+  /**
+   * Has `work` done with a session, which stays in memory meanwhile.
+   * @throws BrainError `not_found`, also for another tenant's session (contract A3).
+   */
+  async use<Result>(tenant: TenantId, id: SessionId, work: (session: LiveSession) => Promise<Result>): Promise<Result> {
+    const session = await this.#hold(tenant, id)
+    try {
+      return await work(session)
+    } finally {
+      session.users--
+    }
   }
 
-  /** A session that is being created: it has no journal yet. */
-  make(tenant: TenantId, id: SessionId): LiveSession {
+  /** Makes a session, which has no journal yet, and has `work` done with it. */
+  async make<Result>(
+    tenant: TenantId,
+    id: SessionId,
+    work: (session: LiveSession) => Promise<Result>,
+  ): Promise<Result> {
     const session = this.#assemble(tenant, new SessionLog(this.#parts.journal, id, 0), new SessionState())
-    this.#live.set(id, Promise.resolve(session))
-    this.#letGo()
-    return session
+    this.#add(session)
+    session.users++
+    try {
+      return await work(session)
+    } finally {
+      session.users--
+    }
   }
 
   forget(id: SessionId): void {
+    this.#live.get(id)?.dispose()
     this.#live.delete(id)
   }
 
   /** Opens what a crash left in the middle of something, which writes its ends. */
   async recover(): Promise<void> {
     const rows = await this.#parts.journal.sessions({ status: ['creating', 'running', 'ending'] })
-    for (const row of rows) await this.#openOnce(row.id)
+    for (const { id } of rows) {
+      // One journal that cannot be read is no reason to keep the others from starting: it is tried again on first use.
+      await this.#openOnce(id).catch((error: unknown) =>
+        this.#parts.logger.error({ session: id, error: messageOf(error) }, 'cannot recover the session'),
+      )
+    }
   }
 
   /** Every session that is in memory. */
-  async all(): Promise<readonly LiveSession[]> {
-    const loads = await Promise.allSettled(this.#live.values())
-    return loads.flatMap((load) => (load.status === 'fulfilled' ? [load.value] : []))
+  get all(): readonly LiveSession[] {
+    return [...this.#live.values()]
   }
 
-  async #openOnce(id: SessionId): Promise<LiveSession | undefined> {
-    const already = this.#live.get(id)
-    if (already !== undefined) return already
+  /** Lets go of the sessions that were quiet for so long. */
+  letGo(quietMs: number): void {
+    const before = performance.now() - quietMs
+    for (const session of this.#idle) if (session.usedAt <= before) this.forget(session.log.session)
+  }
+
+  /** Those that nobody uses and nothing of which goes on. */
+  get #idle(): readonly LiveSession[] {
+    return this.all.filter(
+      (session) => session.users === 0 && session.isQuiet && session.log.followers <= OWN_FOLLOWERS,
+    )
+  }
+
+  async #hold(tenant: TenantId, id: SessionId): Promise<LiveSession> {
+    for (;;) {
+      const session = this.#live.get(id) ?? (await this.#openOnce(id))
+      if (session === undefined || session.tenant !== tenant)
+        throw new BrainError('not_found', `Cannot find session "${id}"`)
+      if (this.#live.get(id) !== session) continue // let go while this waited for it
+      session.users++
+      session.usedAt = performance.now()
+      return session
+    }
+  }
+
+  #openOnce(id: SessionId): Promise<LiveSession | undefined> {
+    const opening = this.#opening.get(id) ?? this.#open(id).finally(() => this.#opening.delete(id))
+    this.#opening.set(id, opening)
+    return opening
+  }
+
+  async #open(id: SessionId): Promise<LiveSession | undefined> {
     const row = await this.#parts.journal.session(id)
     if (row === undefined) return undefined
-    const again = this.#live.get(id)
-    if (again !== undefined) return again
-    const opening = this.#load(row)
-    this.#live.set(id, opening)
-    opening.catch(() => this.#live.delete(id))
-    const session = await opening
-    this.#letGo()
+    const session = await this.#load(row)
+    this.#add(session)
     return session
+  }
+
+  #add(session: LiveSession): void {
+    this.#live.set(session.log.session, session)
+    if (this.#live.size <= MOST_QUIET) return
+    const idle = this.#idle.filter((candidate) => candidate !== session)
+    const longest = idle.toSorted((a, b) => a.usedAt - b.usedAt)
+    for (const one of longest.slice(0, GO_TOGETHER)) this.forget(one.log.session)
   }
 
   async #load(row: SessionRow): Promise<LiveSession> {
@@ -115,27 +166,6 @@ export class Sessions {
       )
     const apiKey = await this.#parts.credentials.get(session)
     return { provider, name: model.name, apiKey, settings: model.script ?? null }
-  }
-
-  #letGo(): void {
-    if (this.#live.size <= MOST_QUIET || this.#isLettingGo) return
-    this.#isLettingGo = true
-    void this.#letGoOf().finally(() => (this.#isLettingGo = false))
-  }
-
-  async #letGoOf(): Promise<void> {
-    const loaded = (await Promise.allSettled(this.#live.values())).flatMap((load) =>
-      load.status === 'fulfilled' ? [load.value] : [],
-    )
-    const before = performance.now() - QUIET_MS
-    const quiet = loaded.filter(
-      (session) => session.isQuiet && session.usedAt < before && session.log.followers <= OWN_FOLLOWERS,
-    )
-    const longest = quiet.toSorted((a, b) => a.usedAt - b.usedAt)
-    for (const session of longest.slice(0, this.#live.size - MOST_QUIET)) {
-      session.dispose()
-      this.#live.delete(session.log.session)
-    }
   }
 }
 

@@ -17,12 +17,13 @@ export class WorkspaceService {
     this.#nameOf = nameOf
   }
 
-  async #workspace(tenant: TenantId, id: SessionId, environment: string): Promise<string> {
-    const session = await this.#sessions.open(tenant, id)
-    if (session.isBeingDeleted) throw new BrainError('not_found', `Cannot find session "${id}": it is being deleted`)
-    if (!session.configuration.environments.some((candidate) => candidate.name === environment))
-      throw new BrainError('not_found', `Cannot find environment "${environment}" in session "${id}"`)
-    return this.#nameOf(id, environment)
+  #workspace(tenant: TenantId, id: SessionId, environment: string): Promise<string> {
+    return this.#sessions.use(tenant, id, async (session) => {
+      if (session.isBeingDeleted) throw new BrainError('not_found', `Cannot find session "${id}": it is being deleted`)
+      if (!session.configuration.environments.some((candidate) => candidate.name === environment))
+        throw new BrainError('not_found', `Cannot find environment "${environment}" in session "${id}"`)
+      return this.#nameOf(id, environment)
+    })
   }
 
   async list(

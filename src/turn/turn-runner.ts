@@ -41,9 +41,8 @@ export class TurnRunner {
   constructor(session: TurnSession, hooks: TurnHooks) {
     this.#session = session
     this.#hooks = hooks
-    this.#wakes = new WakeWatcher(() => void this.#wake())
+    this.#wakes = new WakeWatcher(session.state.marker, () => void this.#wake())
     session.log.follow({ records: (records) => this.#wakes.records(records), live: () => undefined })
-    for (const [sequence, call] of session.state.openCalls) if (call.direct) this.#wakes.ignore(sequence)
   }
 
   /** Whether a turn runs, waits, or is about to be started by noted records. */
@@ -103,11 +102,13 @@ export class TurnRunner {
   async #drainWakes(): Promise<void> {
     const session = this.#session
     const { state, logger, log } = session
-    while (state.status === 'idle' && session.closing === undefined && this.#wakes.take(state.marker)) {
+    while (state.status === 'idle' && session.closing === undefined && this.#wakes.isDue) {
       try {
         await this.#turn({ trigger: 'events' }, undefined, () => undefined)
       } catch (error) {
         logger.error({ session: log.session, error: messageOf(error) }, 'cannot wake the session')
+        if (error instanceof BrainError && error.retryable) this.#wakes.retry()
+        else this.#wakes.drop()
         return
       }
     }
@@ -173,6 +174,7 @@ export class TurnRunner {
       const running = loop.run(this.#turnInput(trigger, batch.records), activation, signal)
       running.catch(() => undefined)
       const { result } = await Promise.race([running, stopped.promise]).finally(stopped.release)
+      await this.#session.interrupting
       signal.throwIfAborted()
       return { result: result ?? null, delivered: activation.delivered }
     } finally {
@@ -204,7 +206,6 @@ export class TurnRunner {
     if (failure.code === 'internal')
       logger.error({ session: log.session, turn, error: messageOf(cause) }, 'a turn failed')
     await Promise.all([...openCalls.values()].map((call) => call.interrupt('cancelled')))
-    this.#wakes.drop()
     const records: NewRecord[] = [{ kind: 'turn_failed', data: failure }]
     if (state.activation !== undefined) records.unshift({ kind: 'activation_failed', data: failure })
     await log.insist({ records, status: 'idle' })
@@ -213,15 +214,11 @@ export class TurnRunner {
 
 function assertTakesMessages({ state, log, closing }: TurnSession): void {
   if (closing === 'draining') throw new BrainError('overloaded', 'Cannot take new work: the server is stopping')
-  if (closing === 'ending')
-    throw new BrainError('invalid_request', `Cannot send to session "${log.session}": it is ending`, {
-      details: { admission: 'rejected' },
-    })
+  const cannot = `Cannot send to session "${log.session}"`
+  if (closing === 'ending') throw new BrainError('invalid_request', `${cannot}: it is ending`)
   if (state.status === 'idle') return
   const code = state.status === 'running' || state.status === 'creating' ? 'conflict' : 'invalid_request'
-  throw new BrainError(code, `Cannot send to session "${log.session}": it is ${state.status}`, {
-    details: { admission: 'rejected' },
-  })
+  throw new BrainError(code, `${cannot}: it is ${state.status}`)
 }
 
 function rejectOnAbort(signal: AbortSignal): { promise: Promise<never>; release: () => void } {

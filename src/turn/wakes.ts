@@ -1,33 +1,92 @@
+import { dataOf, isReservedKind, type JournalRecord } from '../journal/record.ts'
+
 /** How long the first noted record waits for company (seed tool-api, contract 3.4). */
 export const WAKE_WINDOW_MS = 5
 
 /**
- * When tools' later records start an activation (contract 3.4), as data.
+ * When tools' later records start an activation (contract 3.4): a fold over the session's records and the passing of
+ * its window. docs/journal.md has the table of its transitions.
  *
- * `quiet`    nothing is noted.
- * `gathering`  the window is open, until `at` on the monotonic clock; later records only raise `noted`.
- * `due`      the window has passed; the next moment without an activation starts one.
+ * W1  Only results, ends and events of calls of the loop are noted; no record of a call that was interrupted or direct.
+ * W2  The first noted record fixes the window; later ones do not extend it.
+ * W3  An activation is due for as long as a noted record lies beyond the completion marker; one that succeeds and has
+ *     not been given them all is followed by another.
+ * W4  An interruption of the session and a failed turn forget what was noted.
  */
-export type Wakes =
-  | { readonly phase: 'quiet' }
-  | { readonly phase: 'gathering'; readonly noted: number; readonly at: number }
-  | { readonly phase: 'due'; readonly noted: number }
-
-export const quiet: Wakes = { phase: 'quiet' }
-
-/** A record that may wake was committed. */
-export function note(wakes: Wakes, sequence: number, now: number): Wakes {
-  if (wakes.phase === 'quiet') return { phase: 'gathering', noted: sequence, at: now + WAKE_WINDOW_MS }
-  return { ...wakes, noted: Math.max(wakes.noted, sequence) }
+export type Wakes = {
+  /** `quiet`: nothing is noted. `gathering`: the window is open. `due`: it has passed. */
+  readonly phase: 'quiet' | 'gathering' | 'due'
+  /** The newest noted record of each call; all are beyond the marker. */
+  readonly noted: ReadonlyMap<number, number>
+  /** When the window of this phase passes or has passed, on the monotonic clock. */
+  readonly at: number
+  /** Calls that wake nobody until they have ended. */
+  readonly silent: ReadonlySet<number>
+  /** Everything up to here was delivered to a successful activation. */
+  readonly marker: number
 }
 
-/** The window's timer fired. */
-export function elapse(wakes: Wakes): Wakes {
-  return wakes.phase === 'gathering' ? { phase: 'due', noted: wakes.noted } : wakes
+export const quietAt = (marker: number): Wakes => ({
+  phase: 'quiet',
+  noted: new Map(),
+  at: 0,
+  silent: new Set(),
+  marker,
+})
+
+/** A record was committed. */
+export function advance(wakes: Wakes, record: JournalRecord, now: number): Wakes {
+  switch (record.event_type) {
+    case 'session_interrupted':
+    case 'turn_failed':
+      return forget(wakes)
+    case 'turn_ended': {
+      const marker = dataOf(record, 'turn_ended')?.events_through ?? wakes.marker
+      return keep({ ...wakes, marker }, (sequence) => sequence > marker)
+    }
+    case 'tool_call_started':
+      return record.origin?.kind === 'application' ? silence(wakes, record.sequence) : wakes
+    case 'tool_cancel_started':
+      return silence(wakes, dataOf(record, 'tool_cancel_started')?.target_sequence ?? 0)
+    default:
+      return record.origin?.kind === 'tool' ? heard(wakes, record, now) : wakes
+  }
 }
 
-/** Whether an activation starts now, in a session without one; and what is left noted then. */
-export function take(wakes: Wakes, marker: number): { readonly start: boolean; readonly wakes: Wakes } {
-  if (wakes.phase !== 'due') return { start: false, wakes }
-  return { start: wakes.noted > marker, wakes: quiet }
+/** Its time has come, perhaps: the window's timer fired. */
+export const elapse = (wakes: Wakes, now: number): Wakes =>
+  wakes.phase === 'gathering' && now >= wakes.at ? { ...wakes, phase: 'due' } : wakes
+
+/** The session was stopped: what was noted starts nothing. */
+export const forget = (wakes: Wakes): Wakes =>
+  wakes.phase === 'quiet' ? wakes : { ...wakes, phase: 'quiet', noted: new Map() }
+
+/** A call wakes nobody from now on: what was noted of it is taken back. */
+export function silence(wakes: Wakes, call: number): Wakes {
+  const silent = new Set(wakes.silent).add(call)
+  return keep({ ...wakes, silent }, (_sequence, noted) => noted !== call)
+}
+
+function heard(wakes: Wakes, record: JournalRecord, now: number): Wakes {
+  const { event_type: kind, sequence } = record
+  const call = record.origin?.kind === 'tool' ? record.origin.sequence : 0
+  const hasEnded = kind === 'tool_call_ended'
+  if (wakes.silent.has(call)) return hasEnded ? hear(wakes, call) : wakes
+  const isWaking = hasEnded || kind === 'tool_result_emitted' || !isReservedKind(kind)
+  if (!isWaking) return wakes
+  const noted = new Map(wakes.noted).set(call, sequence)
+  return wakes.phase === 'quiet'
+    ? { ...wakes, phase: 'gathering', noted, at: now + WAKE_WINDOW_MS }
+    : { ...wakes, noted }
+}
+
+function hear(wakes: Wakes, call: number): Wakes {
+  const silent = new Set(wakes.silent)
+  silent.delete(call)
+  return { ...wakes, silent }
+}
+
+function keep(wakes: Wakes, isKept: (sequence: number, call: number) => boolean): Wakes {
+  const noted = new Map([...wakes.noted].filter(([call, sequence]) => isKept(sequence, call)))
+  return noted.size === 0 ? forget(wakes) : { ...wakes, noted }
 }

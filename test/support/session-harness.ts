@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { BrainError } from '../../src/kernel/errors.ts'
 import { localTenant, type SessionId } from '../../src/kernel/ids.ts'
 import type { Json } from '../../src/kernel/json.ts'
+import type { SchemaChecker } from '../../src/contract/schema-checker.ts'
 import { defaultLimits, type Limits } from '../../src/contract/limits.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openMemoryJournal } from '../../src/journal/memory/memory-journal.ts'
@@ -18,6 +19,8 @@ import { EventFeed } from '../../src/session/event-feed.ts'
 import { Requests, type Answer, type ClaimInHand, type Work } from '../../src/session/requests.ts'
 import { SessionService } from '../../src/session/session-service.ts'
 import { Sessions } from '../../src/session/sessions.ts'
+import { ToolActivity } from '../../src/session/tool-activity.ts'
+import type { Agentloop } from '../../src/turn/agentloop.ts'
 import { builtinLoop } from '../../src/turn/loops/builtin/builtin-loop.ts'
 import { HandBinding } from './hand-binding.ts'
 
@@ -45,6 +48,13 @@ export type HarnessOptions = {
   readonly fault?: () => string | undefined
   /** Beside the scripted one. */
   readonly providers?: readonly ModelProvider[]
+  /** In place of the built-in one. */
+  readonly loop?: Agentloop
+  readonly defaultIdleTtlMs?: number
+  /** Shared by many harnesses, and the caller's to close: each of its own has a thread. */
+  readonly schemas?: SchemaChecker
+  /** In place of the scripted one, under its name. */
+  readonly provider?: ModelProvider
 }
 
 /** Everything between HTTP and the executor, over the memory journal, with the test as executor. */
@@ -52,7 +62,7 @@ export function openHarness(options: HarnessOptions = {}) {
   const limits: Limits = { ...defaultLimits, ...options.limits }
   const journal =
     options.journal ?? openMemoryJournal({ limits, ...(options.fault === undefined ? {} : { fault: options.fault }) })
-  const schemas = openSchemaChecker()
+  const schemas = options.schemas ?? openSchemaChecker()
   const binding = new HandBinding()
   const logs = new Map<string, CallLog>()
   const callLogs = {
@@ -74,17 +84,19 @@ export function openHarness(options: HarnessOptions = {}) {
     logger: silent,
     bindings: new Map([['brain', binding]]),
   })
-  const all = [scriptedProvider([{ text: 'done' }]), ...(options.providers ?? [])]
-  const providers = new Map(all.map((provider) => [provider.id, provider]))
+  const providers = new Map<string, ModelProvider>([
+    ['scripted', options.provider ?? scriptedProvider([{ text: 'done' }])],
+    ...(options.providers ?? []).map((provider) => [provider.id, provider] as const),
+  ])
   const sessions = new Sessions({
     journal,
     dispatcher,
     credentials,
     providers,
-    loop: builtinLoop,
+    loop: options.loop ?? builtinLoop,
     limits,
     logger: silent,
-    defaultIdleTtlMs: undefined,
+    defaultIdleTtlMs: options.defaultIdleTtlMs,
   })
   const encodeError = (error: BrainError): Answer => {
     const { status, body } = toProblem(error)
@@ -112,6 +124,7 @@ export function openHarness(options: HarnessOptions = {}) {
     assertTakesWork: () => service.assertTakesWork(),
   })
   const feed = new EventFeed(sessions, limits)
+  const activity = new ToolActivity(feed, journal)
 
   /** Runs work under a fresh key, or under the given one. */
   const once = (
@@ -132,6 +145,9 @@ export function openHarness(options: HarnessOptions = {}) {
     sessions,
     calls,
     feed,
+    activity,
+    /** The credentials that are kept, by session. */
+    secrets,
     logs,
     once,
     async create(parts: { tools?: readonly Json[]; script?: Json; [more: string]: unknown } = {}): Promise<SessionId> {
@@ -169,7 +185,7 @@ export function openHarness(options: HarnessOptions = {}) {
       return records.map((record) => record.event_type)
     },
     async [Symbol.asyncDispose]() {
-      await schemas[Symbol.asyncDispose]()
+      if (options.schemas === undefined) await schemas[Symbol.asyncDispose]()
       await journal[Symbol.asyncDispose]()
     },
   }

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { BrainError } from '../../kernel/errors.ts'
+import { isJsonObject } from '../../kernel/json.ts'
 import { isIdentifier, parseSessionId, type SessionId, type TenantId } from '../../kernel/ids.ts'
 import { mediaSchema } from '../../contract/message-schema.ts'
 import type { UserInput } from '../../contract/message.ts'
@@ -17,7 +19,7 @@ const messageBody = z.strictObject({
 const listQuery = z.strictObject({
   label: z
     .string()
-    .refine((text) => text.includes(':') && isIdentifier(text.slice(0, text.indexOf(':'))), 'must be key:value')
+    .refine((text) => labelsIn(text).length > 0, 'must be key:value')
     .optional(),
   status: z.enum(['creating', 'idle', 'running', 'ending', 'ended', 'failed']).optional(),
   after: z.string().optional(),
@@ -37,7 +39,11 @@ export function sessionRoutes(app: FastifyInstance, parts: ServerParts): void {
 
   app.get('/v1/sessions', async (request) => {
     const tenant = access.tenantOf(request)
-    return { sessions: await sessions.list(tenant, toSessionQuery(parse(listQuery, request.query, 'query'))) }
+    const queries = toSessionQueries(parse(listQuery, request.query, 'query'))
+    const lists = await Promise.all(queries.map((query) => sessions.list(tenant, query)))
+    const found = new Map(lists.flat().map((summary) => [summary.session_id, summary]))
+    const sorted = [...found.values()].toSorted((a, b) => (a.session_id < b.session_id ? -1 : 1))
+    return { sessions: sorted.slice(0, queries[0]?.limit) }
   })
 
   app.get<WithId>('/v1/sessions/:id', async (request) =>
@@ -51,8 +57,9 @@ export function sessionRoutes(app: FastifyInstance, parts: ServerParts): void {
   app.delete<WithId>('/v1/sessions/:id', async (request, reply) => {
     const { tenant, id } = whose(parts, request)
     return once(parts, { request, reply }, { tenant, scope: `session:${id}:delete` }, async (claim) => {
-      await sessions.remove(tenant, id, claim)
-      return { answer: { status: 204, body: '' } }
+      const answer = { status: 204, body: '' }
+      await sessions.remove(tenant, id, claim, answer)
+      return { answer, settled: true }
     })
   })
   driveRoutes(app, parts)
@@ -67,12 +74,13 @@ function driveRoutes(app: FastifyInstance, parts: ServerParts): void {
       parts,
       { request, reply },
       { tenant, scope: `session:${id}:${isAsync ? 'submit' : 'message'}` },
-      async (claim) => {
-        const input = parse(messageBody, jsonOf(request), 'body').input as UserInput
-        if (!isAsync) return json(await sessions.send(tenant, id, input, claim))
-        const sequence = await sessions.submit(tenant, id, input, claim)
-        return { answer: { status: 202, body: String(sequence) } }
-      },
+      (inHand) =>
+        admitting(inHand, async (claim) => {
+          const input = parse(messageBody, jsonOf(request), 'body').input as UserInput
+          if (!isAsync) return json(await sessions.send(tenant, id, input, claim))
+          const sequence = await sessions.submit(tenant, id, input, claim)
+          return { answer: { status: 202, body: String(sequence) } }
+        }),
     )
   })
 
@@ -90,6 +98,23 @@ function driveRoutes(app: FastifyInstance, parts: ServerParts): void {
       json(await sessions.end(tenant, id, claim)),
     )
   })
+}
+
+/** A message that is refused before anything was done says so, whatever the reason (contract 0.4). */
+async function admitting(inHand: ClaimInHand, work: (claim: ClaimInHand) => Promise<Worked>): Promise<Worked> {
+  let isMade = false
+  const made = (): void => {
+    isMade = true
+    inHand.made()
+  }
+  try {
+    return await work({ claim: inHand.claim, made })
+  } catch (error) {
+    if (isMade || !(error instanceof BrainError)) throw error
+    const { code, message, retryable, body } = error
+    const details = { ...(isJsonObject(error.details) ? error.details : {}), admission: 'rejected' }
+    throw new BrainError(code, message, { cause: error, retryable, details, ...(body === undefined ? {} : { body }) })
+  }
 }
 
 const json = (value: unknown): Worked => ({ answer: { status: 200, body: JSON.stringify(value) } })
@@ -111,14 +136,21 @@ export async function once(
   return status === 204 ? reply.code(204).send() : reply.code(status).type('application/json').send(body)
 }
 
-function toSessionQuery(query: z.output<typeof listQuery>): Parameters<ServerParts['sessions']['list']>[1] {
+/** One query, or one for each way to read `label`: keys may hold colons too. */
+function toSessionQueries(query: z.output<typeof listQuery>): Parameters<ServerParts['sessions']['list']>[1][] {
   const { label, status, after, limit } = query
-  const cut = label?.indexOf(':') ?? -1
-  const key = label?.slice(0, cut) ?? ''
-  return {
-    ...(label === undefined ? {} : { label: { key, value: label.slice(cut + 1) } }),
+  const rest = {
     ...(status === undefined ? {} : { status: [status] }),
     ...(after === undefined ? {} : { after }),
     ...(limit === undefined ? {} : { limit }),
   }
+  if (label === undefined) return [rest]
+  return labelsIn(label).map((one) => ({ ...rest, label: one }))
+}
+
+function labelsIn(text: string): { readonly key: string; readonly value: string }[] {
+  const cuts = [...text.matchAll(/:/g)].map(({ index }) => index)
+  return cuts
+    .map((cut) => ({ key: text.slice(0, cut), value: text.slice(cut + 1) }))
+    .filter(({ key }) => isIdentifier(key))
 }

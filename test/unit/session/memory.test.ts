@@ -80,6 +80,32 @@ describe('the memory of a session', () => {
     expect(idsIn(harness)).toEqual([])
   })
 
+  it('is not kept by a message that was not taken, and the next turn says that it opens the session', async () => {
+    let isBroken = false
+    await using harness = openHarness({ fault: () => (isBroken ? 'disk full' : undefined) })
+    const id = await harness.create()
+    const send = (key: string) =>
+      harness.once(
+        `session:${id}:message`,
+        async (claim) => {
+          const summary = await harness.service.send(localTenant, id, { message: 'hi' }, claim)
+          return { answer: { status: 200, body: JSON.stringify(summary) } }
+        },
+        key,
+      )
+    const first = await send('one')
+    expect(await send('one')).toEqual(expect.objectContaining(first))
+    isBroken = true
+    await expect(send('two')).rejects.toMatchObject({ code: 'storage_unavailable' })
+    isBroken = false
+    harness.sessions.letGo(0)
+    expect(idsIn(harness)).toEqual([])
+    await send('two')
+    const kinds = await harness.kinds(id)
+    expect(kinds.filter((kind) => kind === 'session_resumed')).toHaveLength(2)
+    expect(kinds[kinds.lastIndexOf('turn_started') - 1]).toBe('session_resumed')
+  })
+
   it('is bounded when many sessions come at once', async () => {
     await using harness = openHarness()
     const ids: SessionId[] = []

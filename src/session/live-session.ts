@@ -3,7 +3,7 @@ import { BrainError, messageOf } from '../kernel/errors.ts'
 import { setLongTimeout, type LongTimeout } from '../kernel/long-timeout.ts'
 import type { Limits } from '../contract/limits.ts'
 import type { SessionConfiguration, SessionSummary } from '../contract/session-request.ts'
-import type { NewRecord } from '../journal/record.ts'
+import type { JournalRecord, NewRecord } from '../journal/record.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import type { SessionState } from '../journal/session-state.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
@@ -79,7 +79,7 @@ export class LiveSession implements TurnSession {
     this.limits = limits
     this.logger = logger
     this.#defaultIdleTtlMs = parts.defaultIdleTtlMs
-    log.follow({ records: (records) => records.forEach((record) => state.apply(record)), live: () => undefined })
+    log.follow({ records: (records) => records.forEach((record) => this.#apply(record)), live: () => undefined })
     this.models = new ModelCaller(log, () => parts.modelAccess(this.configuration), limits, state.modelCalls)
     this.model = {
       call: async (requestText, { sequence, budget, signal }) => {
@@ -111,12 +111,16 @@ export class LiveSession implements TurnSession {
     return isIdle && this.state.isAtRest
   }
 
+  #apply(record: JournalRecord): void {
+    this.state.apply(record)
+    // Only what is on record has opened the session: a message whose key was taken, or that the disk refused, has not.
+    if (record.event_type === 'session_resumed') this.#resident = true
+    if (record.event_type === 'turn_started') this.#suspension?.clear()
+  }
+
   /** Records for a session that is opened for work while it is out of memory (contract 3.7). */
   #resumed(): readonly NewRecord[] {
-    this.#suspension?.clear()
-    const records: readonly NewRecord[] = this.#resident ? [] : [{ kind: 'session_resumed', data: {} }]
-    this.#resident = true
-    return records
+    return this.#resident ? [] : [{ kind: 'session_resumed', data: {} }]
   }
 
   /** Called when work has ended: the session leaves memory, at once or when its time to live has passed. */
@@ -134,7 +138,8 @@ export class LiveSession implements TurnSession {
 
   /** Open calls go on: what they bring later opens the session again (contract A21). */
   async #suspend(): Promise<void> {
-    if (!this.#resident || this.turns.isBusy || this.state.status !== 'idle') return
+    if (!this.#resident || this.state.status !== 'idle') return
+    if (this.turns.isBusy) return this.#suspendAfter(SUSPEND_AGAIN_MS) // nothing may come of the turn
     this.#resident = false
     this.users++
     try {

@@ -116,8 +116,7 @@ export class SessionService {
   async send(tenant: TenantId, id: SessionId, input: UserInput, claim: ClaimInHand): Promise<SessionSummary> {
     return this.#parts.sessions.use(tenant, id, async (session) => {
       const { done } = await this.#startTurn(session, input, claim)
-      await done
-      session.rest()
+      await done.finally(() => session.rest())
       return session.summary
     })
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { afterAll } from 'vitest'
 import type { BrainError } from '../../src/kernel/errors.ts'
 import { localTenant, type SessionId } from '../../src/kernel/ids.ts'
 import type { Json } from '../../src/kernel/json.ts'
@@ -55,6 +56,13 @@ export type HarnessOptions = {
   readonly schemas?: SchemaChecker
   /** In place of the scripted one, under its name. */
   readonly provider?: ModelProvider
+}
+
+/** One checker for all tests of a file; each harness without one starts a thread of its own. */
+export function shareSchemaChecker(): SchemaChecker {
+  const schemas = openSchemaChecker()
+  afterAll(() => schemas[Symbol.asyncDispose]())
+  return schemas
 }
 
 /** Everything between HTTP and the executor, over the memory journal, with the test as executor. */

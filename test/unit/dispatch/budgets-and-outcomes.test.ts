@@ -2,7 +2,16 @@ import { describe, expect, it, vi } from 'vitest'
 import { localTenant, type SessionId } from '../../../src/kernel/ids.ts'
 import { dataOf } from '../../../src/journal/record.ts'
 import { expectSoundJournal } from '../../support/journal-checks.ts'
-import { openHarness, toolNamed, type Harness } from '../../support/session-harness.ts'
+import {
+  type Harness,
+  type HarnessOptions,
+  openHarness,
+  shareSchemaChecker,
+  toolNamed,
+} from '../../support/session-harness.ts'
+
+const schemas = shareSchemaChecker()
+const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
 
 const use = (...names: string[]) => ({ tool_calls: names.map((name) => ({ name, input: {} })) })
 const question = '{"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}'
@@ -16,7 +25,7 @@ const afterTurns = (harness: Harness, id: SessionId, count: number): Promise<voi
 
 describe('the bytes of an activation', () => {
   it('are shared by its tools and its loop, and a refused emission costs nothing', async () => {
-    await using harness = openHarness({ limits: { emittedBytes: 1000 } })
+    await using harness = open({ limits: { emittedBytes: 1000 } })
     const id = await harness.create({
       tools: [toolNamed('a'), toolNamed('b')],
       script: [use('a', 'b'), { text: 'ok' }],
@@ -37,7 +46,7 @@ describe('the bytes of an activation', () => {
   })
 
   it('are those of the first activation for a tool that goes on, whatever activations it wakes', async () => {
-    await using harness = openHarness({ limits: { emittedBytes: 600 } })
+    await using harness = open({ limits: { emittedBytes: 600 } })
     const id = await harness.create({ tools: [toolNamed('t')], script: [use('t'), { text: 'ok' }] })
     const sent = harness.send(id, 'go')
     const { services } = await harness.binding.next()
@@ -53,7 +62,7 @@ describe('the bytes of an activation', () => {
   })
 
   it('end a call with emit_limit whose returned value goes over them', async () => {
-    await using harness = openHarness({ limits: { emittedBytes: 100 } })
+    await using harness = open({ limits: { emittedBytes: 100 } })
     const id = await harness.create({ tools: [toolNamed('t')] })
     const answer = harness.call(id, 't', {})
     const { services } = await harness.binding.next()
@@ -64,7 +73,7 @@ describe('the bytes of an activation', () => {
 
 describe('the model calls of an activation', () => {
   it('are shared by its loop and its tools, also after it, and never renewed', async () => {
-    await using harness = openHarness({ limits: { modelCalls: 4 } })
+    await using harness = open({ limits: { modelCalls: 4 } })
     const id = await harness.create({ tools: [toolNamed('t')], script: [use('t'), { text: 'ok' }] })
     const sent = harness.send(id, 'go')
     const { services } = await harness.binding.next()
@@ -92,7 +101,7 @@ describe('outcomes', () => {
   }))
 
   it('carry a value that looks like one of them unchanged to journal, direct call, model and transcript', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const id = await harness.create({ tools: [toolNamed('t')], script: [use('t'), { text: 'ok' }] })
     harness.binding.script = async ({ services }) => {
       for (const value of reserved) await services.emitResult(JSON.stringify({ status: 'ok', value }))
@@ -111,7 +120,7 @@ describe('outcomes', () => {
   })
 
   it('keep code, message, retryable and details of an error, and show the model its text where there is one', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const error = { code: 'rate_limited', message: 'slow down', retryable: true, details: { after: 3 } }
     const id = await harness.create({
       tools: [toolNamed('t')],
@@ -146,7 +155,7 @@ describe('outcomes', () => {
 describe('an end that is being written', () => {
   it('E4 gives way to a cancellation or deadline that came meanwhile, when the storage refuses it', async () => {
     let isBroken = false
-    await using harness = openHarness({ fault: () => (isBroken ? 'disk full' : undefined) })
+    await using harness = open({ fault: () => (isBroken ? 'disk full' : undefined) })
     const id = await harness.create({ tools: [toolNamed('t')] })
     const answer = harness.call(id, 't', {})
     const { services } = await harness.binding.next()
@@ -162,7 +171,7 @@ describe('an end that is being written', () => {
   })
 
   it('E1 stays the first of two, and a call returns once', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const id = await harness.create({ tools: [toolNamed('t', { output_schema: { pattern: '^a' } })] })
     const answer = harness.call(id, 't', {})
     const { services } = await harness.binding.next()

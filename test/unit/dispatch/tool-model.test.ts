@@ -4,7 +4,16 @@ import type { LiveFrame } from '../../../src/journal/session-log.ts'
 import type { ModelProvider } from '../../../src/model/model-provider.ts'
 import { expectSoundJournal } from '../../support/journal-checks.ts'
 import type { HandCall } from '../../support/hand-binding.ts'
-import { openHarness, toolNamed, type Harness } from '../../support/session-harness.ts'
+import {
+  type Harness,
+  type HarnessOptions,
+  openHarness,
+  shareSchemaChecker,
+  toolNamed,
+} from '../../support/session-harness.ts'
+
+const schemas = shareSchemaChecker()
+const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
 
 const question = '{"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}'
 
@@ -39,7 +48,7 @@ describe('the model call of a tool', () => {
     ['its deadline', (_harness, { cancelled }) => cancelled, { deadlineMs: 50 }, 'timeout'],
   ])('is aborted by %s, recorded as ambiguous, and not sent again', async (_what, stop, options, status) => {
     const provider = silentProvider()
-    await using harness = openHarness({ provider })
+    await using harness = open({ provider })
     const id = await harness.create({ tools: [toolNamed('t')] })
     const frames: LiveFrame[] = []
     await harness.sessions.use(localTenant, id, async ({ log }) => {
@@ -68,7 +77,7 @@ describe('the model call of a tool', () => {
   it('keeps its session in memory until its end is on record', async () => {
     const provider = silentProvider()
     let isBroken = false
-    await using harness = openHarness({ provider, fault: () => (isBroken ? 'disk full' : undefined) })
+    await using harness = open({ provider, fault: () => (isBroken ? 'disk full' : undefined) })
     const id = await harness.create({ tools: [toolNamed('t')] })
     const answer = harness.call(id, 't', {})
     const { services } = await harness.binding.next()

@@ -3,7 +3,16 @@ import { describe, expect, it } from 'vitest'
 import { localTenant, type SessionId } from '../../../src/kernel/ids.ts'
 import type { JournalRecord } from '../../../src/journal/record.ts'
 import { activityIdOf, PROGRESS_FRAME } from '../../../src/session/tool-activity.ts'
-import { openHarness, toolNamed, type Harness } from '../../support/session-harness.ts'
+import {
+  type Harness,
+  type HarnessOptions,
+  openHarness,
+  shareSchemaChecker,
+  toolNamed,
+} from '../../support/session-harness.ts'
+
+const schemas = shareSchemaChecker()
+const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
 
 const never = new AbortController().signal
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -28,7 +37,7 @@ async function emitter(
 
 describe('a page of events', () => {
   it('holds 1,000 records or 8 MiB, one at least, and its cursor stands still at the end', async () => {
-    await using harness = openHarness({ limits: { emittedBytes: 0 } })
+    await using harness = open({ limits: { emittedBytes: 0 } })
     const { id, emit } = await emitter(harness)
     await Promise.all(Array.from({ length: 1200 }, (_, index) => emit(index)))
     const first = await harness.feed.page(localTenant, id, 0)
@@ -48,7 +57,7 @@ describe('a page of events', () => {
 
 describe('a stream of events', () => {
   it('has every record once, in order, at any rate of writing and reading, over any number of streams', async () => {
-    await using harness = openHarness({ limits: { emittedBytes: 0, liveBacklog: 4 } })
+    await using harness = open({ limits: { emittedBytes: 0, liveBacklog: 4 } })
     const pauses = fc.array(fc.nat(3), { minLength: 1, maxLength: 40 })
     await fc.assert(
       fc.asyncProperty(pauses, pauses, fc.nat(8), async (writing, reading, after) => {
@@ -81,7 +90,7 @@ describe('a stream of events', () => {
   })
 
   it('is not cut in its history, however much is written meanwhile', async () => {
-    await using harness = openHarness({ limits: { emittedBytes: 0, liveBacklog: 8 } })
+    await using harness = open({ limits: { emittedBytes: 0, liveBacklog: 8 } })
     const { id, emit, end } = await emitter(harness)
     const feed = await harness.feed.follow(localTenant, id, 0, never)
     const seen: number[] = []
@@ -97,7 +106,7 @@ describe('a stream of events', () => {
   })
 
   it('is cut when its reader lags behind by more than the backlog, having given all before the gap', async () => {
-    await using harness = openHarness({ limits: { emittedBytes: 0, liveBacklog: 8 } })
+    await using harness = open({ limits: { emittedBytes: 0, liveBacklog: 8 } })
     const { id, emit } = await emitter(harness)
     const feed = await harness.feed.follow(localTenant, id, 5, never)
     const seen: number[] = []
@@ -115,7 +124,7 @@ describe('a stream of events', () => {
   })
 
   it('ends at once for a session that is over, and when its reader goes', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const { id, end } = await emitter(harness)
     const reader = new AbortController()
     const feed = await harness.feed.follow(localTenant, id, 5, reader.signal)
@@ -174,7 +183,7 @@ describe('the activity of tools', () => {
   ]
 
   it('is one call and one result of each, by names that no other call has', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const id = await harness.create({ tools: [toolNamed('t')] })
     for (const [what, act, expected] of cases) {
       const after = (await harness.records(id)).length
@@ -193,7 +202,7 @@ describe('the activity of tools', () => {
   })
 
   it('shows the last result also to who comes after it, and empty pages only at the end', async () => {
-    await using harness = openHarness({ limits: { emittedBytes: 0 } })
+    await using harness = open({ limits: { emittedBytes: 0 } })
     const id = await harness.create({ tools: [toolNamed('t')] })
     const answer = harness.call(id, 't', {})
     const { services } = await harness.binding.next()
@@ -208,7 +217,7 @@ describe('the activity of tools', () => {
   })
 
   it('streams history, then what comes, with progress that is not kept', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const id = await harness.create({ tools: [toolNamed('t')] })
     await finish('{"status":"ok","value":1}')(harness, id)
     const { events } = await harness.activity.follow(localTenant, id, 0, never)

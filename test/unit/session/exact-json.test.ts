@@ -9,7 +9,17 @@ import type { Message } from '../../../src/contract/message.ts'
 import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite-journal.ts'
 import { dataOf, type JournalRecord } from '../../../src/journal/record.ts'
-import { openHarness, toolNamed, TOOL_IMPLEMENTATION, type Harness } from '../../support/session-harness.ts'
+import {
+  type Harness,
+  type HarnessOptions,
+  openHarness,
+  shareSchemaChecker,
+  TOOL_IMPLEMENTATION,
+  toolNamed,
+} from '../../support/session-harness.ts'
+
+const schemas = shareSchemaChecker()
+const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
 
 /** What is carried, as texts of JSON (cases D-16, D-17): each must be printed the same again. */
 const CARRIED = [
@@ -113,22 +123,22 @@ function expectExact({ records, messages }: Told): void {
 
 describe('JSON is kept exact on every way', () => {
   it('in memory', async () => {
-    await using harness = openHarness({ journal: openMemoryJournal({ limits: defaultLimits }) })
+    await using harness = open({ journal: openMemoryJournal({ limits: defaultLimits }) })
     expectExact(await tell(harness))
   })
 
   it('in SQLite, before and after a restart, and in what is streamed', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'brain-exact-'))
-    const open = async (): Promise<Harness> =>
-      openHarness({ journal: await openSqliteJournal({ directory, limits: defaultLimits }) })
+    const reopen = async (): Promise<Harness> =>
+      open({ journal: await openSqliteJournal({ directory, limits: defaultLimits }) })
     try {
       let told: Told
       {
-        await using before = await open()
+        await using before = await reopen()
         told = await tell(before)
         expectExact(told)
       }
-      await using after = await open()
+      await using after = await reopen()
       const records = await after.records(told.id)
       expect(records).toEqual(told.records)
       const { messages } = await after.service.transcript(localTenant, told.id)
@@ -147,7 +157,7 @@ describe('JSON is kept exact on every way', () => {
 
 describe('JSON that cannot be kept', () => {
   it('is refused by name from every way in, and the call and the session go on', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const id = await harness.create({ tools: [toolNamed('t')] })
     for (const text of REFUSED) {
       const answer = harness.call(id, 't', {})

@@ -7,7 +7,16 @@ import { localTenant, type SessionId } from '../../../src/kernel/ids.ts'
 import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts'
 import { dataOf } from '../../../src/journal/record.ts'
 import { expectSoundJournal } from '../../support/journal-checks.ts'
-import { openHarness, toolNamed, type Harness } from '../../support/session-harness.ts'
+import {
+  type Harness,
+  type HarnessOptions,
+  openHarness,
+  shareSchemaChecker,
+  toolNamed,
+} from '../../support/session-harness.ts'
+
+const schemas = shareSchemaChecker()
+const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -17,7 +26,7 @@ const use = (name: string) => ({ tool_calls: [{ name, input: {} }] })
 
 describe('the memory of a session', () => {
   it('goes back to nothing once it is idle, and everything is there again on its next use', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const id = await harness.create({ script: [{ text: 'one' }, { text: 'two' }], idle_ttl_ms: 1 })
     const other = await harness.create()
     await harness.send(id, 'first')
@@ -44,7 +53,7 @@ describe('the memory of a session', () => {
   })
 
   it('is kept while somebody waits for it, follows it, or something of it goes on', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const id = await harness.create({ tools: [toolNamed('t')], script: [use('t'), { text: 'ok' }] })
     const expectKept = (): void => {
       harness.sessions.letGo(0)
@@ -69,7 +78,7 @@ describe('the memory of a session', () => {
   })
 
   it('is kept for those that never suspend, until they are over', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const id = await harness.create({ idle_ttl_ms: 0 })
     await harness.send(id, 'hi')
     harness.sessions.letGo(0)
@@ -80,8 +89,34 @@ describe('the memory of a session', () => {
     expect(idsIn(harness)).toEqual([])
   })
 
+  it('is not kept by a message that was not taken, and the next turn says that it opens the session', async () => {
+    let isBroken = false
+    await using harness = open({ fault: () => (isBroken ? 'disk full' : undefined) })
+    const id = await harness.create()
+    const send = (key: string) =>
+      harness.once(
+        `session:${id}:message`,
+        async (claim) => {
+          const summary = await harness.service.send(localTenant, id, { message: 'hi' }, claim)
+          return { answer: { status: 200, body: JSON.stringify(summary) } }
+        },
+        key,
+      )
+    const first = await send('one')
+    expect(await send('one')).toEqual(expect.objectContaining(first))
+    isBroken = true
+    await expect(send('two')).rejects.toMatchObject({ code: 'storage_unavailable' })
+    isBroken = false
+    harness.sessions.letGo(0)
+    expect(idsIn(harness)).toEqual([])
+    await send('two')
+    const kinds = await harness.kinds(id)
+    expect(kinds.filter((kind) => kind === 'session_resumed')).toHaveLength(2)
+    expect(kinds[kinds.lastIndexOf('turn_started') - 1]).toBe('session_resumed')
+  })
+
   it('is bounded when many sessions come at once', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const ids: SessionId[] = []
     for (let count = 0; count < 700; count++) ids.push(await harness.create())
     expect(harness.sessions.all.length).toBeLessThanOrEqual(512)
@@ -91,7 +126,7 @@ describe('the memory of a session', () => {
   })
 
   it('holds one live session of an id, however many ask for it while it comes and goes', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const id = await harness.create({ script: [{ text: 'ok' }] })
     await Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
@@ -109,7 +144,7 @@ describe('the memory of a session', () => {
 
 describe('a background tool', () => {
   it('outlives its turn and the suspension of its session, with its deadline and budget, and opens it again', async () => {
-    await using harness = openHarness({ limits: { emittedBytes: 400 } })
+    await using harness = open({ limits: { emittedBytes: 400 } })
     const script = [use('t'), { text: 'waiting' }, { text: 'got it' }]
     const id = await harness.create({ tools: [toolNamed('t')], script, idle_ttl_ms: 1 })
     const sent = harness.send(id, 'go')
@@ -141,7 +176,7 @@ describe('a background tool', () => {
 describe('recovery', () => {
   it('of one session that cannot be read does not keep the others from starting', async () => {
     const journal = openMemoryJournal({ limits: defaultLimits })
-    const before = openHarness({ journal })
+    const before = open({ journal })
     const ids = [
       await before.create({ tools: [toolNamed('t')], script: [use('t')] }),
       await before.create({ tools: [toolNamed('t')], script: [use('t')] }),
@@ -163,7 +198,7 @@ describe('recovery', () => {
         return typeof value === 'function' ? (value.bind(target) as unknown) : value
       },
     })
-    await using after = openHarness({ journal: unsteady })
+    await using after = open({ journal: unsteady })
     await after.sessions.recover()
     expect((await after.kinds(sound as SessionId)).at(-1)).toBe('turn_failed')
     await expect(after.service.get(localTenant, damaged as SessionId)).rejects.toMatchObject({

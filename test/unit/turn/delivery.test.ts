@@ -6,7 +6,16 @@ import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts
 import { dataOf, type JournalRecord } from '../../../src/journal/record.ts'
 import { WAKE_WINDOW_MS } from '../../../src/turn/wakes.ts'
 import { expectSoundJournal } from '../../support/journal-checks.ts'
-import { openHarness, toolNamed, type Harness } from '../../support/session-harness.ts'
+import {
+  type Harness,
+  type HarnessOptions,
+  openHarness,
+  shareSchemaChecker,
+  toolNamed,
+} from '../../support/session-harness.ts'
+
+const schemas = shareSchemaChecker()
+const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
 
 type Act = (input: TurnInput, host: LoopHost) => Promise<unknown>
 
@@ -61,7 +70,7 @@ const through = (records: readonly JournalRecord[]): readonly number[] =>
 describe('delivery', () => {
   it('starts one activation for all that a window gathers, without input, with the batch since the marker', async () => {
     const loop = actor(openBackground)
-    await using harness = openHarness({ loop })
+    await using harness = open({ loop })
     const { id, services } = await background(harness)
     const before = await harness.records(id)
     await Promise.all([
@@ -89,7 +98,7 @@ describe('delivery', () => {
 
   it('hands over at most 1,000 records at a time, and goes on until all are delivered', async () => {
     const loop = actor(openBackground)
-    await using harness = openHarness({ loop })
+    await using harness = open({ loop })
     const { id, services } = await background(harness)
     await Promise.all(Array.from({ length: 2300 }, (_, index) => services.emit('n', String(index))))
     const ended = await afterTurns(harness, id, 4)
@@ -108,7 +117,7 @@ describe('delivery', () => {
         await host.dispatch([invoke('t')])
         if (readsOn) await host.events(input.events.at(-1)?.sequence ?? 0)
       })
-      await using harness = openHarness({ loop })
+      await using harness = open({ loop })
       harness.binding.script = async ({ services }) => {
         await services.finish('{"status":"ok","value":1}')
         return { type: 'result', text: '' }
@@ -128,7 +137,7 @@ describe('delivery', () => {
       await host.emit('two', 2)
       await host.events(last + 2)
     })
-    await using harness = openHarness({ loop })
+    await using harness = open({ loop })
     const id = await harness.create()
     await harness.send(id, 'go')
     const records = await harness.records(id)
@@ -140,7 +149,7 @@ describe('delivery', () => {
 
   it('leaves everything pending when the activation fails, interrupts every open tool, and does not try again', async () => {
     const loop = actor(openBackground)
-    await using harness = openHarness({ loop })
+    await using harness = open({ loop })
     const { id, services, hand } = await background(harness)
     const marker = through(await harness.records(id))[0]
     loop.act = async () => {
@@ -165,7 +174,7 @@ describe('delivery', () => {
 
   it('is not woken by what an interrupted call left, which comes with the next turn', async () => {
     const loop = actor(openBackground)
-    await using harness = openHarness({ loop })
+    await using harness = open({ loop })
     const { id, services } = await background(harness)
     await services.emit('news', '1')
     await harness.cancel(id)
@@ -181,7 +190,7 @@ describe('delivery', () => {
   it('fails a turn that was cancelled while its loop returned, and not one that had ended before', async () => {
     const gate = { open: (): void => undefined }
     const loop = actor(() => new Promise((resolve) => (gate.open = () => resolve(undefined))))
-    await using harness = openHarness({ loop })
+    await using harness = open({ loop })
     const id = await harness.create()
     for (let round = 0; round < 20; round++) {
       const sent = harness.send(id, 'go')
@@ -203,7 +212,7 @@ describe('delivery', () => {
 
   it('is not woken by a background tool that ran into its deadline', async () => {
     const loop = actor(openBackground)
-    await using harness = openHarness({ loop, limits: { toolSecs: 1 } })
+    await using harness = open({ loop, limits: { toolSecs: 1 } })
     const { id, hand } = await background(harness)
     expect(await hand.cancelled).toBe('timeout')
     await new Promise((resolve) => setTimeout(resolve, 5 * WAKE_WINDOW_MS))
@@ -213,7 +222,7 @@ describe('delivery', () => {
   })
 
   it('asks the model nothing when a wake brings only events', async () => {
-    await using harness = openHarness()
+    await using harness = open()
     const script = [{ tool_calls: [{ name: 't', input: {} }] }, { text: 'waiting' }, { text: 'never' }]
     const id = await harness.create({ tools: [toolNamed('t')], script })
     const sent = harness.send(id, 'go')
@@ -230,7 +239,7 @@ describe('delivery', () => {
     let isBroken = false
     const journal = openMemoryJournal({ limits: defaultLimits, fault: () => (isBroken ? 'disk full' : undefined) })
     const loop = actor(openBackground)
-    await using harness = openHarness({ loop, journal })
+    await using harness = open({ loop, journal })
     const { id, services } = await background(harness)
     await services.finish('{"status":"ok","value":1}')
     isBroken = true

@@ -44,6 +44,7 @@ export class ModelCaller {
     caller.signal.throwIfAborted()
     caller.budget.chargeModelCall()
     const access = await this.#access()
+    caller.signal.throwIfAborted()
     const callIndex = this.#callsSoFar++
     const origin: { origin?: Origin } =
       caller.toolSequence === undefined ? {} : { origin: { kind: 'tool', sequence: caller.toolSequence } }
@@ -72,6 +73,8 @@ export class ModelCaller {
     access: ModelAccess,
     at: { callIndex: number; sequence: number },
   ): Promise<ModelResult> {
+    // An abort while its record was written: nobody will be told of it any more.
+    if (caller.signal.aborted) throw new ModelFailure('cancelled', 'The model call was stopped before it was sent')
     const late = new AbortController()
     const timer = setLongTimeout(() => late.abort(), this.#limits.modelSecs * 1000)
     const signal = AbortSignal.any([caller.signal, late.signal])

@@ -1,4 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
+import { Budget } from '../../../src/dispatch/budget.ts'
+import { defaultLimits } from '../../../src/contract/limits.ts'
+import { ModelCaller } from '../../../src/turn/model-caller.ts'
 import { localTenant } from '../../../src/kernel/ids.ts'
 import type { LiveFrame } from '../../../src/journal/session-log.ts'
 import type { ModelProvider } from '../../../src/model/model-provider.ts'
@@ -100,5 +103,26 @@ describe('the model call of a tool', () => {
       expect(harness.sessions.all).toHaveLength(0)
     }, 3000)
     expectSoundJournal(await harness.records(id))
+  })
+
+  it('is not sent when it is stopped while its start is written, and that is certain', async () => {
+    const provider = silentProvider()
+    await using harness = open({ provider })
+    const id = await harness.create()
+    const stop = new AbortController()
+    const access = { provider, name: 'm', apiKey: 'k', settings: null }
+    await harness.sessions.use(localTenant, id, async ({ log }) => {
+      log.follow({ records: () => stop.abort(), live: () => undefined })
+      const models = new ModelCaller(log, () => Promise.resolve(access), defaultLimits, 0)
+      const request = { messages: [] }
+      const transcript = { throughSequence: 0, keep: 0 }
+      const caller = { budget: new Budget(defaultLimits), signal: stop.signal, transcript }
+      await expect(models.call(request, caller)).rejects.toMatchObject({ code: 'cancelled', ambiguous: false })
+    })
+    expect(provider.calls).toBe(0)
+    expect((await harness.records(id)).at(-1)).toMatchObject({
+      event_type: 'model_call_failed',
+      data: { code: 'cancelled', ambiguous: false },
+    })
   })
 })

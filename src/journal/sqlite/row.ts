@@ -1,20 +1,21 @@
 import type { SQLOutputValue } from 'node:sqlite'
 import type { SessionStatus } from '../../contract/session-request.ts'
 import type { Claimed, StoredAnswer } from '../journal.ts'
+import { DamageError } from './store-fault.ts'
 
 export type Row = Readonly<Record<string, SQLOutputValue>>
 
-/** @throws Error when the store holds something else than we wrote. */
+/** @throws DamageError when the store holds something else than we wrote. */
 export function textOf(row: Row, column: string): string {
   const value = row[column]
-  if (typeof value !== 'string') throw new Error(`the journal is damaged: column ${column} holds no text`)
+  if (typeof value !== 'string') throw new DamageError(`column ${column} holds no text`)
   return value
 }
 
-/** @throws Error when the store holds something else than we wrote. */
+/** @throws DamageError when the store holds something else than we wrote. */
 export function integerOf(row: Row, column: string): number {
   const value = row[column]
-  if (typeof value !== 'number') throw new Error(`the journal is damaged: column ${column} holds no number`)
+  if (typeof value !== 'number') throw new DamageError(`column ${column} holds no number`)
   return value
 }
 
@@ -29,10 +30,10 @@ const STATUSES = {
 
 const isStatus = (text: string): text is SessionStatus => Object.hasOwn(STATUSES, text)
 
-/** @throws Error when the store holds something else than we wrote. */
+/** @throws DamageError when the store holds something else than we wrote. */
 export function statusOf(row: Row): SessionStatus {
   const status = textOf(row, 'status')
-  if (!isStatus(status)) throw new Error(`the journal is damaged: a session has the status ${JSON.stringify(status)}`)
+  if (!isStatus(status)) throw new DamageError(`a session has the status ${JSON.stringify(status)}`)
   return status
 }
 

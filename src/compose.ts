@@ -5,6 +5,7 @@ import { systemClock } from './kernel/clock.ts'
 import { BrainError, messageOf } from './kernel/errors.ts'
 import { parseJson } from './kernel/json.ts'
 import type { Logger } from './kernel/logger.ts'
+import type { JournalCopier } from './archive/backup.ts'
 import { componentBinding, workspaceName } from './bindings/component/component-binding.ts'
 import type { SchemaChecker } from './contract/schema-checker.ts'
 import type { Config } from './config/config.ts'
@@ -16,6 +17,7 @@ import { OpenStreams } from './http/open-streams.ts'
 import { toProblem } from './http/problem.ts'
 import { buildServer, type Health } from './http/server.ts'
 import type { Journal } from './journal/journal.ts'
+import { checkJournal, openSnapshot } from './journal/sqlite/snapshot.ts'
 import { openSqliteJournal } from './journal/sqlite/sqlite-journal.ts'
 import type { ModelProvider } from './model/model-provider.ts'
 import { catalogueOf, remoteProvider } from './model/remote/remote-provider.ts'
@@ -36,6 +38,9 @@ import { Sessions } from './session/sessions.ts'
 import { ToolRegistry } from './session/tool-registry.ts'
 import { WorkspaceService } from './session/workspace-service.ts'
 import { builtinLoop } from './turn/loops/builtin/builtin-loop.ts'
+
+/** What commands do with the journal of a data directory, beside a server or instead of one. */
+export const archiveJournal: JournalCopier = { open: openSnapshot, check: checkJournal }
 
 /** A server that is ready to listen. */
 export type Brain = AsyncDisposable & {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { loadConfig } from '../config/config.ts'
+import { type ArchiveOptions, printBackup } from './archive/backup.ts'
 import { printAudit } from './audit.ts'
 import { doctor, type DoctorOptions } from './doctor.ts'
 import { explainFailure, serve, type Environment } from './serve.ts'
@@ -50,6 +51,16 @@ program
   .action(async (options: { json?: boolean }) => {
     process.exitCode = await printAudit(process.env, options)
   })
+
+const dataDirOption = ['--data-dir <directory>', 'the data directory of the server (BRAIN_DATA_DIR)'] as const
+
+program
+  .command('backup')
+  .description('copy the data directory of a server, which may be running, to a new directory, and check the copy')
+  .argument('<directory>', 'where the backup is made; it must not be there')
+  .option(...dataDirOption)
+  .option('--json', 'for programs')
+  .action((directory: string, options: ArchiveOptions) => printBackup(process.env, directory, options))
 
 try {
   await program.parseAsync()

@@ -33,6 +33,9 @@ export type BackupReport = {
 /** Where the journal lies in a data directory. */
 const JOURNAL = 'journal/journal.sqlite'
 
+/** The journal of a data directory. */
+export const journalIn = (directory: string): string => join(directory, JOURNAL)
+
 /**
  * What is copied beside the journal. The rest of a data directory is made anew by the next server (artifacts, scratch,
  * the lock) or is kept for a day only (call logs).

@@ -15,15 +15,15 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { backupDataDirectory } from '../../src/archive/backup.ts'
 import { archiveJournal } from '../../src/compose.ts'
 import { defaultLimits } from '../../src/contract/limits.ts'
-import { newSessionId, type TenantId } from '../../src/kernel/ids.ts'
+import { newSessionId, type SessionId, type TenantId } from '../../src/kernel/ids.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite-journal.ts'
-import { event, everything } from '../contract/journal-contract.ts'
+import { event } from '../contract/journal-contract.ts'
 import { expectSoundJournal } from '../support/journal-checks.ts'
-import { startServer, TestServer } from '../support/server.ts'
+import { fixture, startServer, TestServer, TestSession } from '../support/server.ts'
 
 const program = join(import.meta.dirname, '../../src/cli/brain.ts')
 const under_load = new URL('../fixtures/journal/append-under-load.ts', import.meta.url).pathname
@@ -32,12 +32,21 @@ const databaseIn = (directory: string): string => join(directory, 'journal/journ
 
 type Outcome = { readonly code: number; readonly out: string; readonly err: string }
 
-function brain(...rest: string[]): Promise<Outcome> {
+const brain = (...rest: string[]): Promise<Outcome> => brainWith({}, ...rest)
+
+function brainWith(env: Readonly<Record<string, string>>, ...rest: string[]): Promise<Outcome> {
   return new Promise((resolve) => {
-    execFile(process.execPath, args(...rest), (error, out, err) =>
+    execFile(process.execPath, args(...rest), { env: { ...process.env, ...env } }, (error, out, err) =>
       resolve({ code: error === null ? 0 : Number(error.code), out, err }),
     )
   })
+}
+
+/** Waits until a session has so many records of a kind. */
+async function until(session: TestSession, kind: string, count = 1): Promise<void> {
+  const has = async (): Promise<boolean> =>
+    (await session.records()).filter(({ event_type: type }) => type === kind).length >= count
+  await vi.waitUntil(has, { timeout: 20_000, interval: 20 })
 }
 
 function temporaryDirectory(): string {
@@ -64,13 +73,18 @@ async function smallJournal(directory: string): Promise<void> {
 }
 
 describe('`brain backup`', () => {
-  it('copies a running server; one that starts on the copy serves its sessions, tools, files and models', async () => {
+  it('copies a running server, and `brain export` one session of it; servers on the copy and after `brain import` go on with them', async () => {
     await using server = await startServer()
-    const session = await server.sessionWith('wordcount', { script: [{ text: 'first' }, { text: 'second' }] })
+    const called = { name: 'tool', input: { text: 'a b' } }
+    const session = await server.sessionWith('wordcount', {
+      script: [{ text: 'looking', tool_calls: [called, { ...called, input: {} }] }, { text: 'done' }],
+    })
     await session.put('notes/a.txt', 'one two three')
     await session.send('hello')
     const before = await session.value({ text: 'one two three' })
-    const directory = join(temporaryDirectory(), 'copy')
+    await until(session, 'turn_ended')
+    const [place, moved] = [temporaryDirectory(), temporaryDirectory()]
+    const directory = join(place, 'copy')
 
     const done = await brain('backup', directory, '--data-dir', join(server.directory, 'data'), '--json')
     expect(done).toMatchObject({ code: 0, err: '' })
@@ -81,23 +95,49 @@ describe('`brain backup`', () => {
       expect(statSync(join(directory, path)).mode & 0o777, path).toBe(0o700)
     for (const path of ['journal/journal.sqlite', 'credentials/secret-key'])
       expect(statSync(join(directory, path)).mode & 0o777, path).toBe(0o600)
-    // What comes after it is not in it.
+    const file = join(place, 'session.jsonl')
+    const from = ['--data-dir', join(server.directory, 'data')]
+    expect(await brain('export', session.id, ...from, '--out', file)).toEqual({ code: 0, out: '', err: '' })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readFileSync(file, 'utf8')).not.toContain('secret-model-key')
+    expect((await brain('export', session.id, ...from, '--out', file)).err).toContain('nothing is overwritten')
+    // What comes after them is not in them.
     await session.send('again')
     expect((await session.records()).length).toBeGreaterThan(records.length)
     await server.kill('SIGTERM')
 
     await using restored = new TestServer(temporaryDirectory(), { BRAIN_DATA_DIR: directory })
     await restored.start()
-    const same = Object.assign(Object.create(Object.getPrototypeOf(session) as object) as typeof session, {
-      server: restored,
-      id: session.id,
-      tool: session.tool,
-    })
+    const same = new TestSession(restored, session.id, session.tool)
     expect(await same.records()).toEqual(records)
     expect((await same.file('notes/a.txt')).text).toBe('one two three')
     expect(await same.value({ text: 'one two three' })).toEqual(before)
     expect((await same.send('and again')).status).toBe(200)
     expectSoundJournal(await same.records())
+    await restored.kill('SIGTERM')
+
+    const imported = await brainWith(
+      { MODEL_KEY: 'another-key' },
+      'import',
+      file,
+      '--data-dir',
+      moved,
+      '--api-key-env',
+      'MODEL_KEY',
+    )
+    expect(imported).toMatchObject({ code: 0, err: '' })
+    expect(imported.out).toMatch(
+      new RegExp(`^session ${session.id}: ${records.length} records, idle\ncomponent \\w{64} is not here: upload it`),
+    )
+    await using other = new TestServer(temporaryDirectory(), { BRAIN_DATA_DIR: moved })
+    await other.start()
+    await other.admit(await fixture('wordcount'))
+    const there = new TestSession(other, session.id, session.tool)
+    expect(await there.records()).toEqual(records)
+    expect(await there.value({ text: 'one two three' })).toEqual(before)
+    expect((await there.send('go on')).status).toBe(200)
+    await until(there, 'turn_ended', 2)
+    expectSoundJournal(await there.records())
   })
 
   it('of a journal that is written all the time has every record that was acknowledged before it', async () => {
@@ -120,13 +160,11 @@ describe('`brain backup`', () => {
     const atStart = new Map(acknowledged)
     expect(await brain('backup', target, '--data-dir', directory)).toMatchObject({ code: 0, err: '' })
     writer.kill('SIGKILL')
-    await using journal = await openSqliteJournal({ directory: target, limits: defaultLimits })
-    const rows = await journal.sessions({})
-    expect(rows.length).toBe(8)
-    for (const { id, lastSequence } of rows) {
-      expect(lastSequence).toBeGreaterThanOrEqual(atStart.get(id) ?? 0)
-      const { records } = await journal.page(id, 0, { ...everything, limit: lastSequence })
-      expect(records.at(-1)?.sequence).toBe(lastSequence)
+    using snapshot = archiveJournal.openIn(target)
+    for (const [id, sequence] of atStart) {
+      const { lastSequence = 0 } = snapshot.session(id as SessionId) ?? {}
+      expect(lastSequence).toBeGreaterThanOrEqual(sequence)
+      expect([...snapshot.records(id as SessionId)]).toHaveLength(lastSequence)
     }
   })
 

@@ -1,8 +1,10 @@
 import { lstatSync } from 'node:fs'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { BrainError } from '../../kernel/errors.ts'
+import type { SessionId } from '../../kernel/ids.ts'
+import type { SessionRow } from '../journal.ts'
 import { openForReading } from './open-database.ts'
-import { integerOf, textOf } from './row.ts'
+import { integerOf, SESSION_COLUMNS, sessionOf, textOf, wireFormOf } from './row.ts'
 import { explainFault } from './store-fault.ts'
 import { requireOurFormat } from './store-format.ts'
 
@@ -24,6 +26,10 @@ export type JournalSnapshot = Disposable & {
    * @throws BrainError `storage_unavailable`
    */
   copyTo(path: string, onProgress: (done: number, total: number) => void): Promise<void>
+  /** Undefined when there is no such session. @throws BrainError `storage_unavailable` */
+  session(id: SessionId): SessionRow | undefined
+  /** Every record of a session as JSON text in its wire form. @throws BrainError `storage_unavailable` */
+  records(id: SessionId): Iterable<string>
 }
 
 /**
@@ -34,7 +40,8 @@ export type JournalSnapshot = Disposable & {
  */
 export function openSnapshot(path: string): JournalSnapshot {
   const database = onJournal(path, 'read', () => {
-    if (!lstatSync(path).isFile()) throw new Error('it is not a file')
+    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() !== true)
+      throw new Error('there is no such file; name the data directory of the server with --data-dir or BRAIN_DATA_DIR')
     const opened = openForReading({ path, busyTimeoutMs: BUSY_TIMEOUT_MS })
     try {
       requireOurFormat(opened)
@@ -56,6 +63,23 @@ export function openSnapshot(path: string): JournalSnapshot {
       }).catch((cause: unknown) => {
         throw unavailable(`copy the journal to ${JSON.stringify(target)}`, cause)
       })
+    },
+    session: (id) =>
+      onJournal(path, 'read', () => {
+        const row = database.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions s WHERE s.id = ?`).get(id)
+        return row === undefined ? undefined : sessionOf(row)
+      }),
+    *records(id) {
+      const rows = database.prepare(`
+        SELECT id & 0xffffffff AS sequence, at, type, data, origin FROM records
+        WHERE id BETWEEN (SELECT number << 32 FROM sessions WHERE id = ?1)
+          AND (SELECT number << 32 | 0xffffffff FROM sessions WHERE id = ?1) ORDER BY id`)
+      const found = rows.iterate(id)
+      for (;;) {
+        const next = onJournal(path, 'read', () => found.next())
+        if (next.done === true) return
+        yield onJournal(path, 'read', () => wireFormOf(next.value))
+      }
     },
     [Symbol.dispose]: () => database.close(),
   }

@@ -1,9 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { TenantId, SessionId } from '../../kernel/ids.ts'
-import { ENVELOPE_BYTES, printRecord } from '../record-text.ts'
+import { ENVELOPE_BYTES } from '../record-text.ts'
 import type { Claimed, ClaimKey, SessionRow } from '../journal.ts'
 import type { Call, ReaderCalls, Reply, SessionsRequest, Slice, SliceRequest } from './protocol.ts'
-import { claimedOf, integerOf, type Row, statusOf, textOf } from './row.ts'
+import { claimedOf, integerOf, SESSION_COLUMNS, sessionOf, wireFormOf } from './row.ts'
 import { DamageError, explainFault } from './store-fault.ts'
 import type { Store } from './store-thread.ts'
 
@@ -12,7 +11,6 @@ type ReaderCall = Call<ReaderCalls>
 const MAX_SEQUENCE = 0xffffffff
 /** What one slice carries at most, if it has more than one record: so much is parsed in one go on the main thread. */
 const SLICE_BYTES = 256 * 1024
-const SESSION_COLUMNS = 's.id, s.tenant, s.status, s.last_sequence, s.labels'
 
 /** Answers reads from a connection of its own. No transaction outlives a call, so none holds up a checkpoint. */
 export class StoreReader implements Store<ReaderCalls> {
@@ -147,21 +145,5 @@ export class StoreReader implements Store<ReaderCalls> {
   #claimed({ scope, key }: ClaimKey): Claimed | undefined {
     const row = this.#claim.get(scope, JSON.stringify(key))
     return row === undefined ? undefined : claimedOf(row)
-  }
-}
-
-function wireFormOf(row: Row): string {
-  const origin = row['origin'] === null ? null : textOf(row, 'origin')
-  const text = { type: textOf(row, 'type'), data: textOf(row, 'data'), origin }
-  return printRecord(text, integerOf(row, 'sequence'), integerOf(row, 'at'))
-}
-
-function sessionOf(row: Row): SessionRow {
-  return {
-    id: textOf(row, 'id') as SessionId,
-    tenant: textOf(row, 'tenant') as TenantId,
-    status: statusOf(row),
-    lastSequence: integerOf(row, 'last_sequence'),
-    labels: JSON.parse(textOf(row, 'labels')) as Record<string, string>,
   }
 }

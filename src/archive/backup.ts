@@ -66,7 +66,9 @@ export async function backupDataDirectory(options: BackupOptions): Promise<Backu
     return { directory: target, ...report }
   } catch (error) {
     await rm(partial, { recursive: true, force: true })
-    if (error instanceof BrainError || options.signal.aborted) throw error
+    // What was stopped fails in many places, and for one reason.
+    options.signal.throwIfAborted()
+    if (error instanceof BrainError) throw error
     throw refusal(options.target, messageOf(error), error)
   }
 }

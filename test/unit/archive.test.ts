@@ -23,8 +23,15 @@ const configuration = {
   agentloop: { implementation: { type: 'builtin', name: 'default' }, configuration: null },
   model: { provider: 'scripted', name: 'script' },
   system: '',
-  tools: [],
-  environments: [],
+  tools: [
+    {
+      name: 'look',
+      description: '',
+      input_schema: {},
+      placements: { box: { implementation: { type: 'brain_component', entrypoint: 'run', id: 'b'.repeat(64) } } },
+    },
+  ],
+  environments: [{ name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} }],
 } as const
 
 const HARD = { text: 'a\u0000b\ud800x 😀', ['__proto__']: 1, large: 1e20, small: 5e-324, deep: [[[[]]]] }
@@ -109,7 +116,7 @@ describe('exportSession() and importSession()', () => {
       session_id: session,
       status: 'idle',
       records: 6,
-      missing_components: [],
+      missing_components: ['b'.repeat(64)],
     })
     const contents = async (place: string) => {
       await using journal = await openSqliteJournal({ directory: place, limits: defaultLimits })

@@ -19,9 +19,13 @@ export async function printBackup(env: Environment, directory: string, options: 
       target: directory,
       journal: archiveJournal,
       signal: stop.signal,
-      onStep: (what) => progress?.step(what),
+      onStep(what) {
+        progress?.stop()
+        progress?.step(what)
+      },
       onDetail: (what) => progress?.detail(what),
     })
+    progress?.stop()
     const { sessions, records, files, bytes } = report
     const text = `backup of ${sessions} sessions, ${records} records and ${files} other files (${bytes} bytes), checked, in ${printable(report.directory)}`
     process.stdout.write(`${options.json === true ? JSON.stringify(report) : text}\n`)

@@ -23,6 +23,7 @@ export type GroupName =
   | 'calls'
   | 'guest'
   | 'files'
+  | 'history'
   | 'throughput'
   | 'deadlines'
   | 'memory'
@@ -63,6 +64,13 @@ export const FIGURES: Readonly<Record<string, FigureFacts>> = {
   'file-read-rate': { unit: 'MiB/s', group: 'files', required: [{ what: 'p50', least: 300 }] },
   'file-write-rate': { unit: 'MiB/s', group: 'files', required: [{ what: 'p50', least: 150 }] },
   'inspect-1000': { unit: 'ms', group: 'files', required: [{ what: 'p50', most: 150 }] },
+  'turn-short-history': { unit: 'ms', group: 'history' },
+  'turn-long-history': {
+    unit: 'ms',
+    group: 'history',
+    floor: 'turn-short-history',
+    required: [{ what: 'ratio', most: 1.3 }],
+  },
   'calls-per-second': { unit: 'calls/s', group: 'throughput', required: [{ what: 'p50', least: 800 }] },
   'deadline-overshoot': { unit: 'ms', group: 'deadlines', required: [{ what: 'p99', most: 50 }] },
   'health-during-deadlines': { unit: 'ms', group: 'deadlines', required: [{ what: 'p99', most: 20 }] },

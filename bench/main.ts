@@ -12,6 +12,7 @@ import { calls } from './groups/calls.ts'
 import { deadlines } from './groups/deadlines.ts'
 import { files } from './groups/files.ts'
 import { floors } from './groups/floors.ts'
+import { history } from './groups/history.ts'
 import { guest } from './groups/guest.ts'
 import { memory } from './groups/memory.ts'
 import { throughput } from './groups/throughput.ts'
@@ -27,6 +28,7 @@ const GROUPS: Readonly<Record<GroupName, Group>> = {
   calls,
   guest,
   files,
+  history,
   throughput,
   deadlines,
   memory,

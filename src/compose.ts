@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { systemClock } from './kernel/clock.ts'
 import { BrainError, messageOf } from './kernel/errors.ts'
+import type { SessionId } from './kernel/ids.ts'
 import { parseJson } from './kernel/json.ts'
 import type { Logger } from './kernel/logger.ts'
+import { journalIn } from './archive/backup.ts'
 import { componentBinding, workspaceName } from './bindings/component/component-binding.ts'
 import type { SchemaChecker } from './contract/schema-checker.ts'
 import type { Config } from './config/config.ts'
@@ -16,6 +18,8 @@ import { OpenStreams } from './http/open-streams.ts'
 import { toProblem } from './http/problem.ts'
 import { buildServer, closeServer, type Health } from './http/server.ts'
 import type { Journal } from './journal/journal.ts'
+import { checkJournal, type JournalSnapshot, openSnapshot } from './journal/sqlite/snapshot.ts'
+import { insertSession } from './journal/sqlite/transfer.ts'
 import { openSqliteJournal } from './journal/sqlite/sqlite-journal.ts'
 import type { ModelProvider } from './model/model-provider.ts'
 import { catalogueOf, remoteProvider } from './model/remote/remote-provider.ts'
@@ -37,6 +41,23 @@ import { ToolActivity } from './session/tool-activity.ts'
 import { ToolRegistry } from './session/tool-registry.ts'
 import { WorkspaceService } from './session/workspace-service.ts'
 import { builtinLoop } from './turn/loops/builtin/builtin-loop.ts'
+
+/** What commands do with the journal of a data directory, beside a server or instead of one. */
+export const archiveJournal = {
+  open: openSnapshot,
+  openIn: (directory: string): JournalSnapshot => openSnapshot(journalIn(directory)),
+  check: checkJournal,
+}
+
+/** Writes sessions, and the keys of their models, into a data directory that no server uses. */
+export const archiveWriter = (directory: string, secretKey: string | undefined) => ({
+  insert: insertSession,
+  async keep(session: SessionId, apiKey: string): Promise<void> {
+    const credentials = await openCredentials(join(directory, 'credentials'), secretKey)
+    await credentials.forget(session)
+    await credentials.put(session, apiKey)
+  },
+})
 
 /** A server that is ready to listen. */
 export type Brain = AsyncDisposable & {

@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { loadConfig } from '../config/config.ts'
+import { type ArchiveOptions, printBackup } from './archive/backup.ts'
+import { type ExportOptions, type ImportCommandOptions, printExport, printImport } from './archive/transfer.ts'
 import { printAudit } from './audit.ts'
 import { doctor, type DoctorOptions } from './doctor.ts'
 import { explainFailure, serve, type Environment } from './serve.ts'
@@ -50,6 +52,33 @@ program
   .action(async (options: { json?: boolean }) => {
     process.exitCode = await printAudit(process.env, options)
   })
+
+const dataDirOption = ['--data-dir <directory>', 'the data directory of the server (BRAIN_DATA_DIR)'] as const
+
+program
+  .command('backup')
+  .description('copy the data directory of a server, which may be running, to a new directory, and check the copy')
+  .argument('<directory>', 'where the backup is made; it must not be there')
+  .option(...dataDirOption)
+  .option('--json', 'for programs')
+  .action((directory: string, options: ArchiveOptions) => printBackup(process.env, directory, options))
+
+program
+  .command('export')
+  .description('print a session as JSON lines: its records, no credentials and no files; its server may be running')
+  .argument('<session>', 'the id of the session')
+  .option(...dataDirOption)
+  .option('--out <file>', 'write to this file, which must not be there')
+  .action((session: string, options: ExportOptions) => printExport(process.env, session, options))
+
+program
+  .command('import')
+  .description('put an exported session into a data directory that no server uses')
+  .argument('<file>', 'the exported session; - for standard input')
+  .option(...dataDirOption)
+  .option('--api-key-env <variable>', "the variable that holds the key of the session's model")
+  .option('--json', 'for programs')
+  .action((file: string, options: ImportCommandOptions) => printImport(process.env, file, options))
 
 try {
   await program.parseAsync()

@@ -1,3 +1,4 @@
+import { dataDirectoryOf } from './data-directory.ts'
 import { printable } from './printable.ts'
 import { type Finding, judge } from './doctor/judge.ts'
 import { readMachineFacts } from './doctor/machine-facts.ts'
@@ -11,12 +12,9 @@ export type Diagnosis = {
   readonly findings: readonly Finding[]
 }
 
-const DEFAULT_DATA_DIRECTORY = 'brain-data'
-
 /** Says what this machine offers to boxes, what is missing and how to get it. */
 export async function diagnose(env: Environment, dataDir?: string): Promise<Diagnosis> {
-  const directory = dataDir ?? env['BRAIN_DATA_DIR'] ?? DEFAULT_DATA_DIRECTORY
-  const facts = await readMachineFacts(directory, env['PATH'])
+  const facts = await readMachineFacts(dataDirectoryOf(env, dataDir), env['PATH'])
   const findings = judge(facts)
   return {
     can_run_components: findings.every(({ state }) => state !== 'problem'),

@@ -70,7 +70,8 @@ export type JournalHealth = { readonly state: 'ok' } | { readonly state: 'degrad
  * J2  Sequences of a session are dense from 1. Appends of one session commit in the order they were called.
  * J3  `append` answers after its records are durable: they survive SIGKILL and power loss.
  * J4  A failed append rejects with `storage_unavailable`, leaves sequences dense, and the next append may succeed.
- *     `health` says `degraded` from a failed write until the next one that succeeds. What was being committed when the
+ *     `health` says `degraded` from a failed write until the next one that succeeds, and from a read that failed until it
+ *     is answered. What was being committed when the
  *     store itself broke down may be found later all the same: who must know, reads.
  * J5  `recorded_at_ms` never decreases within a session.
  * J6  The session's row changes in the transaction of the append.

@@ -75,6 +75,22 @@ function exactNumber(this: unknown, _key: string, value: unknown, context?: { so
   return value
 }
 
+/** Printed doubles beyond 2^53 are integers too: these are told from integers that a double cannot carry. */
+function printedNumber(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
+  const source = context?.source ?? ''
+  const isExact = typeof value === 'number' && /^-?\d{1,400}$/.test(source) && BigInt(source) === BigInt(value)
+  return isExact ? value : exactNumber.call(this, key, value, context)
+}
+
+/**
+ * Parses JSON that this project printed and others may have changed: like {@link parseJson}, but takes every number
+ * that a double carries exactly.
+ *
+ * @throws BrainError `invalid_request`
+ */
+export const parsePrintedJson = (text: string, what: string, maxDepth: number): Json =>
+  parseWith(text, what, { maxDepth, number: printedNumber })
+
 /**
  * Parses JSON that came from outside.
  *
@@ -87,11 +103,17 @@ function exactNumber(this: unknown, _key: string, value: unknown, context?: { so
  * @throws BrainError `invalid_request`
  */
 export function parseJson(text: string, what: string, maxDepth = MAX_JSON_DEPTH): Json {
+  return parseWith(text, what, { maxDepth, number: exactNumber })
+}
+
+type Parsing = { readonly maxDepth: number; readonly number: typeof exactNumber }
+
+function parseWith(text: string, what: string, { maxDepth, number }: Parsing): Json {
   const shape = measure(text, maxDepth)
   if (shape.depth > maxDepth)
     throw new BrainError('invalid_request', `Cannot read ${what}: it is nested deeper than ${maxDepth} levels`)
   try {
-    return (shape.numbersNeedCare ? JSON.parse(text, exactNumber) : JSON.parse(text)) as Json
+    return (shape.numbersNeedCare ? JSON.parse(text, number) : JSON.parse(text)) as Json
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new BrainError('invalid_request', `Cannot read ${what}: it is not usable JSON: ${reason.slice(0, 300)}`, {

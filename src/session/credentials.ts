@@ -2,11 +2,12 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { constants } from 'node:fs'
 import { mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BrainError } from '../kernel/errors.ts'
+import { BrainError, messageOf } from '../kernel/errors.ts'
 import type { SessionId } from '../kernel/ids.ts'
 
 /** Keeps the credentials of sessions, apart from the journal and unreadable without the server's key (design 3). */
 export interface Credentials {
+  /** @throws BrainError `storage_unavailable` */
   put(session: SessionId, secret: string): Promise<void>
   /** @throws BrainError `internal` when there is none, or when it cannot be unsealed. */
   get(session: SessionId): Promise<string>
@@ -16,6 +17,7 @@ export interface Credentials {
 const CIPHER = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
+const KEY_BYTES = 32
 const EXCLUSIVE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW
 
 /**
@@ -31,7 +33,15 @@ export async function openCredentials(directory: string, secretKey: string | und
   const fileOf = (session: SessionId): string => join(directory, `${session}.sealed`)
   return {
     async put(session, secret) {
-      await writeDurably(fileOf(session), seal(key, session, secret))
+      try {
+        await writeDurably(fileOf(session), seal(key, session, secret))
+      } catch (cause) {
+        throw new BrainError(
+          'storage_unavailable',
+          `Cannot keep the credentials of session "${session}": ${reasonOf(cause)}; look at the free space and the modes of the data directory`,
+          { cause },
+        )
+      }
     },
     async get(session) {
       const sealed = await readFile(fileOf(session)).catch((cause: unknown) => {
@@ -45,24 +55,36 @@ export async function openCredentials(directory: string, secretKey: string | und
   }
 }
 
+/** Clients are told what failed, and not where the server keeps its files. */
+const reasonOf = (error: unknown): string => messageOf(error).replace(/, \w+ '.*$/, '')
+
 async function ownKey(path: string): Promise<Buffer> {
   try {
-    const fresh = randomBytes(32)
+    const fresh = randomBytes(KEY_BYTES)
     await writeDurably(path, fresh)
     return fresh
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'EEXIST') throw error
-    return readFile(path)
+    const kept = await readFile(path)
+    // A server that was killed while it made the file left an empty one: that would be a key which everybody knows.
+    if (kept.length === KEY_BYTES) return kept
+    throw new BrainError(
+      'storage_unavailable',
+      `Cannot use the key file ${JSON.stringify(path)}: it has ${kept.length} bytes and not ${KEY_BYTES}; restore it from a backup, or remove it when no session has credentials yet`,
+      { retryable: false },
+    )
   }
 }
 
 async function writeDurably(path: string, bytes: Buffer): Promise<void> {
-  const file = await open(path, EXCLUSIVE, 0o600)
+  await using file = await open(path, EXCLUSIVE, 0o600)
   try {
     await file.writeFile(bytes)
     await file.sync()
-  } finally {
-    await file.close()
+  } catch (error) {
+    // Half a file would be taken for a whole one later.
+    await rm(path, { force: true })
+    throw error
   }
 }
 

@@ -5,9 +5,10 @@ import { describe, expect, it } from 'vitest'
 /** The architecture, as data (design: rooms). Every room but kernel may also import contract and kernel. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   main: ['compose', 'config', 'cli'],
-  cli: ['compose', 'config', 'sandbox'],
-  compose: ['config', 'http', 'session', 'turn', 'dispatch', 'bindings', 'sandbox', 'journal', 'model'],
+  cli: ['compose', 'config', 'sandbox', 'archive'],
+  compose: ['config', 'archive', 'http', 'session', 'turn', 'dispatch', 'bindings', 'sandbox', 'journal', 'model'],
   config: [],
+  archive: ['journal'],
   http: ['session'],
   session: ['turn', 'dispatch', 'sandbox', 'journal', 'model'],
   turn: ['dispatch', 'journal', 'model'],

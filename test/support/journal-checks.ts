@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { RecordCheck } from '../../src/archive/record-check.ts'
 import { isReservedKind, type JournalRecord } from '../../src/journal/record.ts'
 
 type Started = { readonly kind: string; readonly sequence: number }
@@ -29,10 +30,12 @@ function endsOf(start: JournalRecord, records: readonly JournalRecord[]): number
 
 const targetOf = (record: JournalRecord): number | undefined => (record.data as { sequence?: number }).sequence
 
-/** Sequences are dense from 1, times never go back, every start has one end. */
+/** Sequences are dense from 1, times never go back, every start has one end, and an import would take the records. */
 export function expectSoundJournal(records: readonly JournalRecord[]): void {
   expect(records.map((record) => record.sequence)).toEqual(records.map((_, index) => index + 1))
   for (const [index, record] of records.entries())
     expect(record.recorded_at_ms).toBeGreaterThanOrEqual(records[index - 1]?.recorded_at_ms ?? 0)
   expect(startsWithoutOneEnd(records)).toEqual([])
+  const check = new RecordCheck()
+  for (const record of records) check.add(record)
 }

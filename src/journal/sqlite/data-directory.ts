@@ -1,7 +1,18 @@
-import { closeSync, constants, fsyncSync, lstatSync, mkdirSync, openSync, realpathSync, type Stats } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  type Stats,
+} from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { BrainError, messageOf } from '../../kernel/errors.ts'
+import { BrainError } from '../../kernel/errors.ts'
+import { explainFault, SQLITE_BUSY, sqliteCodeOf } from './store-fault.ts'
 
 /** How long a server that was just killed may take to let go of its lock. */
 const LOCK_WAIT_MS = 250
@@ -36,7 +47,7 @@ export function openDataDirectory(directory: string): DataDirectory {
   } catch (error) {
     throw new BrainError(
       'storage_unavailable',
-      `Cannot open the data directory ${JSON.stringify(directory)}: ${messageOf(error)}`,
+      `Cannot open the data directory ${JSON.stringify(directory)}: ${explainFault(error)}`,
       { cause: error, retryable: false },
     )
   }
@@ -49,12 +60,14 @@ function lockFile(path: string): DatabaseSync {
     return database
   } catch (cause) {
     database.close()
-    throw new Error(`${reasonOf(cause)}; stop the other server or choose another BRAIN_DATA_DIR`, { cause })
+    throw new Error(reasonOf(cause), { cause })
   }
 }
 
 const reasonOf = (error: unknown): string =>
-  messageOf(error) === 'database is locked' ? 'another server uses it' : `its lock fails: ${messageOf(error)}`
+  sqliteCodeOf(error) === SQLITE_BUSY
+    ? 'another server uses it; stop the other server or choose another BRAIN_DATA_DIR'
+    : `its lock fails: ${explainFault(error)}`
 
 function claimDirectory(path: string): void {
   const found = lookAt(path)
@@ -76,6 +89,8 @@ function claimFile(directory: string, name: string): string {
   const found = lookAt(path)
   if (found !== undefined) {
     requireFile(path, found)
+    // SQLite would open it for reading only, and then a lock on it keeps nobody out.
+    accessSync(path, constants.R_OK | constants.W_OK)
     return path
   }
   closeSync(openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW | constants.O_RDWR, 0o600))

@@ -1,7 +1,7 @@
 import { extname } from 'node:path'
 import type { Limits } from '../../contract/limits.ts'
 import { type Clock, systemClock } from '../../kernel/clock.ts'
-import { BrainError } from '../../kernel/errors.ts'
+import { BrainError, messageOf } from '../../kernel/errors.ts'
 import type { SessionId } from '../../kernel/ids.ts'
 import type {
   Append,
@@ -20,9 +20,11 @@ import type { JournalRecord } from '../record.ts'
 import { QueueBounds } from '../queue-bounds.ts'
 import { bytesOf, toJournalRecord, toRecordText } from '../record-text.ts'
 import { type DataDirectory, openDataDirectory } from './data-directory.ts'
-import type { ReaderCalls, StoreSettings, WriterCalls } from './protocol.ts'
+import { FailedReads } from './failed-reads.ts'
+import type { ReaderCalls, Slice, StoreSettings, WriterCalls } from './protocol.ts'
 import { StoreClient } from './store-client.ts'
-import { WriteHealth } from './write-health.ts'
+import { DamageError } from './store-fault.ts'
+import { StoreHealth } from './store-health.ts'
 
 export type SqliteJournalOptions = {
   /** The server's data directory; it is locked for as long as the journal is open. */
@@ -63,7 +65,8 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
     await reader.close()
     await writer.close()
     directory[Symbol.dispose]()
-    throw error
+    const where = `Cannot open the data directory ${JSON.stringify(options.directory)}`
+    throw new BrainError('storage_unavailable', `${where}: ${messageOf(error)}`, { cause: error, retryable: false })
   }
   return new SqliteJournal({ directory, writer, reader, limits: options.limits, clock: options.clock ?? systemClock })
 }
@@ -82,7 +85,8 @@ class SqliteJournal implements Journal {
   readonly #reader: StoreClient<ReaderCalls>
   readonly #clock: Clock
   readonly #queue: QueueBounds
-  readonly #health = new WriteHealth(() => this.#probe())
+  readonly #writes = new StoreHealth(() => this.#probe())
+  readonly #reads = new FailedReads()
   readonly #openedAt: number
   #closing: Promise<void> | undefined
 
@@ -102,7 +106,7 @@ class SqliteJournal implements Journal {
     const reply = await this.#queued('append', request, { bytes, session: append.session })
     if (!reply.committed) return reply
     // Other calls may have found nothing to write, which proves nothing about the disk.
-    this.#health.succeeded()
+    this.#writes.succeeded()
     return {
       committed: true,
       records: records.map((record, index) => toJournalRecord(record, reply.first + index, reply.at)),
@@ -116,8 +120,8 @@ class SqliteJournal implements Journal {
     // Slice by slice: neither the reader thread nor the parsing here keeps others waiting for a whole large page.
     for (let more = true; more && limit > 0;) {
       const asked = { session, after: cursor, limit: Math.min(limit, SLICE_ROWS), maxBytes, first: cursor === after }
-      const slice = await this.#reader.call('slice', asked)
-      for (const record of JSON.parse(slice.text) as JournalRecord[]) records.push(record)
+      const slice = await this.#read('slice', asked, parseSlice)
+      for (const record of slice.records) records.push(record)
       cursor = slice.through
       limit -= slice.count
       maxBytes -= slice.bytes
@@ -127,7 +131,7 @@ class SqliteJournal implements Journal {
   }
 
   session(id: SessionId): Promise<SessionRow | undefined> {
-    return this.#reader.call('session', { id })
+    return this.#read('session', { id })
   }
 
   async sessions({
@@ -138,7 +142,7 @@ class SqliteJournal implements Journal {
     const found: SessionRow[] = []
     for (;;) {
       const asked = { ...query, after: found.at(-1)?.id ?? after, limit: Math.min(limit - found.length, SLICE_ROWS) }
-      const rows = await this.#reader.call('sessions', asked)
+      const rows = await this.#read('sessions', asked)
       found.push(...rows)
       if (rows.length < SLICE_ROWS || found.length >= limit) return found
     }
@@ -154,7 +158,7 @@ class SqliteJournal implements Journal {
   }
 
   claimed(key: ClaimKey): Promise<Claimed | undefined> {
-    return this.#reader.call('claimed', key)
+    return this.#read('claimed', key)
   }
 
   async settle(key: ClaimKey, answer: StoredAnswer): Promise<void> {
@@ -172,7 +176,7 @@ class SqliteJournal implements Journal {
   }
 
   health(): JournalHealth {
-    return this.#health.state
+    return this.#writes.state.state === 'ok' ? this.#reads.state : this.#writes.state
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -181,7 +185,8 @@ class SqliteJournal implements Journal {
   }
 
   async #close(): Promise<void> {
-    this.#health[Symbol.dispose]()
+    this.#writes[Symbol.dispose]()
+    this.#reads[Symbol.dispose]()
     // The writer last: closing the last connection folds the log into the database, which a reader may not.
     await this.#reader.close()
     await this.#writer.close()
@@ -190,7 +195,21 @@ class SqliteJournal implements Journal {
 
   async #probe(): Promise<void> {
     await this.#write('probe', { at: this.#clock.now() })
-    this.#health.succeeded()
+    this.#writes.succeeded()
+  }
+
+  #read<Op extends keyof ReaderCalls, T = ReaderCalls[Op]['reply']>(
+    op: Op,
+    request: ReaderCalls[Op]['request'],
+    parse?: (reply: ReaderCalls[Op]['reply']) => T,
+  ): Promise<T> {
+    return this.#reads.watch(
+      () => `${op} ${JSON.stringify(request)}`,
+      async () => {
+        const reply = await this.#reader.call(op, request)
+        return parse === undefined ? (reply as T) : parse(reply)
+      },
+    )
   }
 
   async #queued<Op extends keyof WriterCalls>(
@@ -213,9 +232,19 @@ class SqliteJournal implements Journal {
     try {
       return await this.#writer.call(op, request)
     } catch (error) {
-      if (error instanceof BrainError && error.code === 'storage_unavailable') this.#health.failed(error.message)
+      if (error instanceof BrainError && error.code === 'storage_unavailable') this.#writes.failed(error.message)
       throw error
     }
+  }
+}
+
+/** @throws BrainError `storage_unavailable` when the text is not the JSON that was written. */
+function parseSlice({ text, ...slice }: Slice): Omit<Slice, 'text'> & { readonly records: readonly JournalRecord[] } {
+  try {
+    return { ...slice, records: JSON.parse(text) as JournalRecord[] }
+  } catch (cause) {
+    const { message } = new DamageError(`a record up to ${slice.through} is not the JSON that was written`)
+    throw new BrainError('storage_unavailable', `Cannot read the journal: ${message}`, { cause })
   }
 }
 

@@ -1,10 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { TenantId, SessionId } from '../../kernel/ids.ts'
-import { messageOf } from '../../kernel/errors.ts'
-import { ENVELOPE_BYTES, printRecord } from '../record-text.ts'
+import { ENVELOPE_BYTES } from '../record-text.ts'
 import type { Claimed, ClaimKey, SessionRow } from '../journal.ts'
 import type { Call, ReaderCalls, Reply, SessionsRequest, Slice, SliceRequest } from './protocol.ts'
-import { claimedOf, integerOf, type Row, statusOf, textOf } from './row.ts'
+import { claimedOf, integerOf, SESSION_COLUMNS, sessionOf, wireFormOf } from './row.ts'
+import { DamageError, explainFault } from './store-fault.ts'
 import type { Store } from './store-thread.ts'
 
 type ReaderCall = Call<ReaderCalls>
@@ -12,12 +11,11 @@ type ReaderCall = Call<ReaderCalls>
 const MAX_SEQUENCE = 0xffffffff
 /** What one slice carries at most, if it has more than one record: so much is parsed in one go on the main thread. */
 const SLICE_BYTES = 256 * 1024
-const SESSION_COLUMNS = 's.id, s.tenant, s.status, s.last_sequence, s.labels'
 
 /** Answers reads from a connection of its own. No transaction outlives a call, so none holds up a checkpoint. */
 export class StoreReader implements Store<ReaderCalls> {
   readonly #database: DatabaseSync
-  readonly #number: StatementSync
+  readonly #extent: StatementSync
   readonly #weights: StatementSync
   readonly #records: StatementSync
   readonly #session: StatementSync
@@ -26,7 +24,7 @@ export class StoreReader implements Store<ReaderCalls> {
 
   constructor(database: DatabaseSync) {
     this.#database = database
-    this.#number = database.prepare('SELECT number FROM sessions WHERE id = ?')
+    this.#extent = database.prepare('SELECT number, last_sequence FROM sessions WHERE id = ?')
     // Lengths alone: SQLite answers them without reading the overflow pages of large records.
     this.#weights = database.prepare(`
       SELECT id & 0xffffffff AS sequence,
@@ -44,7 +42,7 @@ export class StoreReader implements Store<ReaderCalls> {
       try {
         return { id: call.id, ok: true, value: this.#answer(call) }
       } catch (error) {
-        const message = `Cannot read the journal: ${messageOf(error)}`
+        const message = `Cannot read the journal: ${explainFault(error)}`
         return { id: call.id, ok: false, code: 'storage_unavailable', message }
       }
     })
@@ -72,29 +70,39 @@ export class StoreReader implements Store<ReaderCalls> {
   }
 
   #slice(request: SliceRequest): Slice {
-    const row = this.#number.get(request.session)
-    if (row === undefined || request.after >= MAX_SEQUENCE)
-      return { text: '[]', count: 0, through: request.after, bytes: 0, more: false }
+    const nothing: Slice = { text: '[]', count: 0, through: request.after, bytes: 0, more: false }
+    const row = this.#extent.get(request.session)
+    if (row === undefined || request.after >= MAX_SEQUENCE) return nothing
     const number = integerOf(row, 'number')
-    const extent = this.#measure(number, request)
+    const { isWhole, ...extent } = this.#measure(number, request, integerOf(row, 'last_sequence'))
+    if (!isWhole) {
+      // A session that was removed meanwhile has lost its records for another reason.
+      if (this.#extent.get(request.session) === undefined) return nothing
+      throw new DamageError(`session "${request.session}" has no record ${extent.through + 1}`)
+    }
     const records = this.#records.all(number, request.after, extent.through).map(wireFormOf)
     return { text: `[${records.join(',')}]`, ...extent }
   }
 
-  /** How far a slice goes. One record beyond its end is weighed, to know whether the page may go on. */
-  #measure(number: number, { after, limit, maxBytes, first }: SliceRequest) {
+  /**
+   * How far a slice goes, and whether it is whole: dense, and not at its end before the session is. One record beyond
+   * its end is weighed, to know whether the page may go on.
+   */
+  #measure(number: number, { after, limit, maxBytes, first }: SliceRequest, lastSequence: number) {
     let through = after
     let bytes = 0
     let count = 0
     for (const row of this.#weights.all(number, after, limit + 1)) {
       const total = bytes + ENVELOPE_BYTES + integerOf(row, 'bytes')
-      if (total > maxBytes && !(first && count === 0)) return { through, count, bytes, more: false }
-      if (count === limit || (count > 0 && total > SLICE_BYTES)) return { through, count, bytes, more: true }
-      through = integerOf(row, 'sequence')
+      if (total > maxBytes && !(first && count === 0)) return { through, count, bytes, more: false, isWhole: true }
+      if (count === limit || (count > 0 && total > SLICE_BYTES))
+        return { through, count, bytes, more: true, isWhole: true }
+      if (integerOf(row, 'sequence') !== through + 1) return { through, count, bytes, more: false, isWhole: false }
+      through++
       bytes = total
       count++
     }
-    return { through, count, bytes, more: false }
+    return { through, count, bytes, more: false, isWhole: through >= lastSequence }
   }
 
   #sessions({ tenant, status, label, after, limit }: SessionsRequest): readonly SessionRow[] {
@@ -137,21 +145,5 @@ export class StoreReader implements Store<ReaderCalls> {
   #claimed({ scope, key }: ClaimKey): Claimed | undefined {
     const row = this.#claim.get(scope, JSON.stringify(key))
     return row === undefined ? undefined : claimedOf(row)
-  }
-}
-
-function wireFormOf(row: Row): string {
-  const origin = row['origin'] === null ? null : textOf(row, 'origin')
-  const text = { type: textOf(row, 'type'), data: textOf(row, 'data'), origin }
-  return printRecord(text, integerOf(row, 'sequence'), integerOf(row, 'at'))
-}
-
-function sessionOf(row: Row): SessionRow {
-  return {
-    id: textOf(row, 'id') as SessionId,
-    tenant: textOf(row, 'tenant') as TenantId,
-    status: statusOf(row),
-    lastSequence: integerOf(row, 'last_sequence'),
-    labels: JSON.parse(textOf(row, 'labels')) as Record<string, string>,
   }
 }

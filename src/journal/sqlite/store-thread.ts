@@ -1,6 +1,6 @@
 import { parentPort, receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
-import { messageOf } from '../../kernel/errors.ts'
 import type { Call, CallTable, FromThread, Reply, ToThread } from './protocol.ts'
+import { explainFault } from './store-fault.ts'
 
 export type Store<Calls extends CallTable> = {
   /** Answers every call, in order. */
@@ -22,7 +22,7 @@ export function serveStore<Calls extends CallTable>(open: () => Store<Calls>): v
   try {
     store = open()
   } catch (error) {
-    tell({ type: 'refused', message: messageOf(error) })
+    tell({ type: 'refused', message: explainFault(error) })
     return
   }
   let closed = false

@@ -1,8 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type ErrorCode, messageOf } from '../../kernel/errors.ts'
+import type { ErrorCode } from '../../kernel/errors.ts'
 import type { Claim, Claimed, ClaimKey, StoredAnswer } from '../journal.ts'
 import type { AppendReply, AppendRequest, Call, Reply, WriterCalls } from './protocol.ts'
 import { claimedOf, integerOf, textOf } from './row.ts'
+import { explainFault, sqliteCodeOf } from './store-fault.ts'
 import { prepareWrites, type Writes } from './writes.ts'
 import type { Store } from './store-thread.ts'
 
@@ -53,7 +54,7 @@ export class StoreWriter implements Store<WriterCalls> {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
       // Alone, each call gets the verdict that is its own. When the disk or the file is at fault they share it.
       if (calls.length > 1 && isCallsOwnFault(error)) return calls.flatMap((call) => this.answer([call]))
-      const message = `Cannot write to the journal: ${messageOf(error)}`
+      const message = `Cannot write to the journal: ${explainFault(error)}`
       return calls.map(({ id }) => ({ id, ok: false, code: 'storage_unavailable', message }))
     }
   }
@@ -227,6 +228,6 @@ function pagesWaiting(checkpoint: StatementSync): number {
 }
 
 function isCallsOwnFault(error: unknown): boolean {
-  if (!(error instanceof Error) || !('errcode' in error)) return true
-  return CALLS_OWN_FAULT.has(Number(error.errcode) & 0xff)
+  const code = sqliteCodeOf(error)
+  return code === undefined || CALLS_OWN_FAULT.has(code)
 }

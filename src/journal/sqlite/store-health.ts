@@ -3,16 +3,16 @@ import type { JournalHealth } from '../journal.ts'
 const PROBE_EVERY_MS = 1000
 
 /**
- * Whether writes reach the disk: `degraded` from one that failed until one that succeeds (J4). While degraded it makes a
- * small write of its own now and then, so that a server which gets no work because it is degraded finds out.
+ * Whether one side of the store works: `degraded` from a call that failed until one that proves the contrary (J4). While
+ * degraded it tries by itself now and then, so that a server which gets no work because it is degraded finds out.
  */
-export class WriteHealth implements Disposable {
+export class StoreHealth implements Disposable {
   readonly #probe: () => Promise<unknown>
   #state: JournalHealth = { state: 'ok' }
   #timer: NodeJS.Timeout | undefined
   #disposed = false
 
-  /** `probe` writes, and reports what comes of it to `succeeded` or `failed` like any other write. */
+  /** `probe` tries the store, and reports what comes of it to `succeeded` or `failed` like any other call. */
   constructor(probe: () => Promise<unknown>) {
     this.#probe = probe
   }

@@ -1,0 +1,38 @@
+import { BrainError } from '../kernel/errors.ts'
+
+export type Line = { readonly number: number; readonly bytes: Buffer }
+
+const LINE_FEED = 0x0a
+
+/**
+ * Splits bytes into lines and never holds more than one line and one chunk.
+ *
+ * @throws BrainError `invalid_request` when a line or all of them are larger than allowed, or the last has no end.
+ */
+export async function* boundedLines(
+  chunks: AsyncIterable<Buffer>,
+  { lineBytes, allBytes }: { readonly lineBytes: number; readonly allBytes: number },
+): AsyncGenerator<Line> {
+  let number = 1
+  let all = 0
+  let held: Buffer[] = []
+  let heldBytes = 0
+  for await (const chunk of chunks) {
+    all += chunk.length
+    if (all > allBytes) throw refusal(number, `the file is larger than ${allBytes} bytes`)
+    let start = 0
+    for (let end = chunk.indexOf(LINE_FEED); ; end = chunk.indexOf(LINE_FEED, start)) {
+      const part = chunk.subarray(start, end < 0 ? undefined : end)
+      held.push(part)
+      heldBytes += part.length
+      if (heldBytes > lineBytes) throw refusal(number, `it is longer than ${lineBytes} bytes`)
+      if (end < 0) break
+      yield { number: number++, bytes: Buffer.concat(held) }
+      ;[held, heldBytes, start] = [[], 0, end + 1]
+    }
+  }
+  if (heldBytes > 0) throw refusal(number, 'the file ends in the middle of it')
+}
+
+export const refusal = (line: number, reason: string, cause?: unknown): BrainError =>
+  new BrainError('invalid_request', `Cannot import line ${line}: ${reason}`, { cause })

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import type { SessionStatus } from '../contract/session-request.ts'
+import { isIdentifier } from '../kernel/ids.ts'
+
+/**
+ * A session as JSON lines: a header that says the version, every record in its wire form (contract 3.1), and a last line
+ * with what was before it, so that a file that is cut or changed is known.
+ */
+export const VERSION = 1
+
+const MIB = 1024 * 1024
+/** More than a record can have that a server took with its default limits. */
+export const MAX_LINE_BYTES = 64 * MIB
+export const MAX_FILE_BYTES = 4096 * MIB
+/** A record holds values of the greatest depth that requests may have, within members of its own. */
+export const MAX_RECORD_DEPTH = 96
+
+const STATUSES = [
+  'creating',
+  'idle',
+  'running',
+  'ending',
+  'ended',
+  'failed',
+] as const satisfies readonly SessionStatus[]
+const identifier = z.string().refine(isIdentifier, 'must be an identifier')
+const label = z.string().refine((text) => Buffer.byteLength(text) <= 256, 'must be at most 256 bytes')
+
+export const headerSchema = z.strictObject({
+  format: z.literal('brain-session'),
+  version: z.literal(VERSION),
+  session_id: z.string().regex(/^ses_[0-9a-f]{32}$/, 'must be "ses_" and 32 hexadecimal digits'),
+  tenant: identifier,
+  status: z.enum(STATUSES),
+  last_sequence: z.int().positive().max(0xffffffff),
+  labels: z.record(identifier, label).refine((all) => Object.keys(all).length <= 16, 'must be at most 16'),
+})
+export type Header = z.output<typeof headerSchema>
+
+export const endSchema = z.strictObject({
+  end: z.strictObject({
+    records: z.int().positive(),
+    /** Of every byte before this line. */
+    sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits'),
+  }),
+})

@@ -1,0 +1,75 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { defaultLimits } from '../../../src/contract/limits.ts'
+import { localTenant, newSessionId, type SessionId } from '../../../src/kernel/ids.ts'
+import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts'
+import { readAll } from '../../../src/journal/session-log.ts'
+import { scriptedProvider } from '../../../src/model/scripted/scripted-provider.ts'
+import { openHarness, toolNamed } from '../../support/session-harness.ts'
+
+const TURNS = 1000
+
+describe('growth', () => {
+  it('of a history is linear: 1,000 turns with a tool call each are at most three times their transcript', async () => {
+    const use = { text: 'I look it up.', tool_calls: [{ name: 'look', input: { what: 'q'.repeat(100) } }] }
+    const answers = Array.from({ length: 2 * TURNS }, (_, n) => (n % 2 === 0 ? use : { text: 'a'.repeat(300) }))
+    await using harness = openHarness({ providers: [scriptedProvider(answers)] })
+    harness.binding.script = async ({ services }) => {
+      await services.finish(JSON.stringify({ status: 'ok', value: { found: 'f'.repeat(4000) } }))
+      return undefined
+    }
+    const model = { provider: 'scripted', name: 'script', api_key: 'k' }
+    const id = await harness.create({ model, tools: [toolNamed('look')] })
+    const session = await harness.sessions.open(localTenant, id)
+    const bytesOfHistory = async (): Promise<number> => {
+      let sum = 0
+      for await (const records of readAll(harness.journal, id)) sum += JSON.stringify(records).length
+      return sum
+    }
+    const turns = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n++) {
+        const started = await session.turns.start({ message: 'u'.repeat(200) }, undefined)
+        if ('done' in started) await started.done
+      }
+    }
+    await turns(TURNS / 2)
+    const half = await bytesOfHistory()
+    await turns(TURNS / 2)
+    const whole = await bytesOfHistory()
+    expect(session.state.transcript.length).toBe(4 * TURNS)
+    expect(whole - half).toBeLessThan(half * 1.02)
+    expect(whole).toBeLessThan(3 * JSON.stringify(session.state.transcript).length)
+  })
+
+  it('of the number of sessions does not slow the start down: it reads no journal but of those that were at work', async () => {
+    const journal = openMemoryJournal({ limits: defaultLimits })
+    await using before = openHarness({ journal })
+    for (let n = 0; n < 300; n++) await before.create()
+    const busy = newSessionId()
+    await journal.append({
+      session: busy,
+      create: { tenant: localTenant, labels: {} },
+      records: [],
+      status: 'creating',
+    })
+    const read = new Set<SessionId>()
+    const page = journal.page.bind(journal)
+    journal.page = (session, ...rest) => {
+      read.add(session)
+      return page(session, ...rest)
+    }
+    await openHarness({ journal }).sessions.recover()
+    expect([...read]).toEqual([busy])
+  })
+
+  it('of the number of sessions fills no memory: quiet ones are let go, and read again when they are asked for', async () => {
+    await using harness = openHarness()
+    const ids: SessionId[] = []
+    for (let n = 0; n < 700; n++) ids.push(await harness.create())
+    const later = performance.now() + 3_600_000
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => later)
+    onTestFinished(() => clock.mockRestore())
+    await harness.create()
+    await vi.waitUntil(async () => (await harness.sessions.all()).length <= 512)
+    expect(await harness.service.get(localTenant, ids[0]!)).toMatchObject({ status: 'idle', last_sequence: 4 })
+  })
+})

@@ -192,7 +192,7 @@ describe('exportSession() and importSession()', () => {
       [whole.replace('"last"', deep), 'Cannot import line 7: it is nested deeper than 96 levels'],
       [
         whole.replace('"last"', '9007199254740993'),
-        'Cannot import line 7: it is not usable JSON: the integer 9007199254740993',
+        'Cannot import line 7: it is not usable JSON: the number 9007199254740993',
       ],
       [forged(lines, (all) => all.splice(3, 1)), 'line 4: its sequence is 4, and 3 comes next'],
       [

@@ -19,25 +19,26 @@ describe('growth', () => {
     }
     const model = { provider: 'scripted', name: 'script', api_key: 'k' }
     const id = await harness.create({ model, tools: [toolNamed('look')] })
-    const session = await harness.sessions.open(localTenant, id)
-    const bytesOfHistory = async (): Promise<number> => {
-      let sum = 0
-      for await (const records of readAll(harness.journal, id)) sum += JSON.stringify(records).length
-      return sum
-    }
-    const turns = async (count: number): Promise<void> => {
-      for (let n = 0; n < count; n++) {
-        const started = await session.turns.start({ message: 'u'.repeat(200) }, undefined)
-        if ('done' in started) await started.done
+    await harness.sessions.use(localTenant, id, async (session) => {
+      const bytesOfHistory = async (): Promise<number> => {
+        let sum = 0
+        for await (const records of readAll(harness.journal, id)) sum += JSON.stringify(records).length
+        return sum
       }
-    }
-    await turns(TURNS / 2)
-    const half = await bytesOfHistory()
-    await turns(TURNS / 2)
-    const whole = await bytesOfHistory()
-    expect(session.state.transcript.length).toBe(4 * TURNS)
-    expect(whole - half).toBeLessThan(half * 1.02)
-    expect(whole).toBeLessThan(3 * JSON.stringify(session.state.transcript).length)
+      const turns = async (count: number): Promise<void> => {
+        for (let n = 0; n < count; n++) {
+          const started = await session.turns.start({ message: 'u'.repeat(200) }, undefined)
+          if ('done' in started) await started.done
+        }
+      }
+      await turns(TURNS / 2)
+      const half = await bytesOfHistory()
+      await turns(TURNS / 2)
+      const whole = await bytesOfHistory()
+      expect(session.state.transcript.length).toBe(4 * TURNS)
+      expect(whole - half).toBeLessThan(half * 1.02)
+      expect(whole).toBeLessThan(3 * JSON.stringify(session.state.transcript).length)
+    })
   })
 
   it('of the number of sessions does not slow the start down: it reads no journal but of those that were at work', async () => {
@@ -69,7 +70,7 @@ describe('growth', () => {
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => later)
     onTestFinished(() => clock.mockRestore())
     await harness.create()
-    await vi.waitUntil(async () => (await harness.sessions.all()).length <= 512)
+    await vi.waitUntil(() => harness.sessions.all.length <= 512)
     expect(await harness.service.get(localTenant, ids[0]!)).toMatchObject({ status: 'idle', last_sequence: 4 })
   })
 })

@@ -18,6 +18,9 @@ export default defineConfig({
           name: 'unit',
           include: ['test/{unit,contract,architecture}/**/*.test.ts'],
           testTimeout: 20_000,
+          // Of two processors Vitest would take one.
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
         },
       },
       {

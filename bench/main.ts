@@ -1,7 +1,7 @@
 // `npm run bench [-- names…] [--json]`: measures this checkout on this machine. docs/bench.md says what each figure is.
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import { openProgress, type Progress } from '../src/cli/demo/progress.ts'
+import { openProgress, type Progress } from '../src/cli/progress.ts'
 import { pythonCache, pythonTool, rustTool } from '../src/cli/demo/tools.ts'
 import { BenchServer } from './bench-server.ts'
 import { type Figure, toFigure } from './figure.ts'

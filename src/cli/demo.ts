@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { printable, printableLines } from './printable.ts'
-import { openProgress, type Progress } from './demo/progress.ts'
+import { openProgress, type Progress } from './progress.ts'
 import { DemoFailure, demoPaths, runDemo } from './demo/run-demo.ts'
 import { startServer, type ServerProcess } from './demo/server-process.ts'
 

@@ -1,7 +1,7 @@
 import { backupDataDirectory } from '../../archive/backup.ts'
 import { archiveJournal } from '../../compose.ts'
 import { dataDirectoryOf } from '../data-directory.ts'
-import { openProgress } from '../demo/progress.ts'
+import { openProgress } from '../progress.ts'
 import { printable } from '../printable.ts'
 import type { Environment } from '../serve.ts'
 import { stopSignals } from './stop-signals.ts'

@@ -1,4 +1,4 @@
-import { clipped, printable } from '../printable.ts'
+import { clipped, printable } from './printable.ts'
 
 export type Progress = {
   /** Says what is being done now; `detail` lines of a long step replace each other on a terminal. */

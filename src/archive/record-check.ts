@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { SessionStatus } from '../contract/session-request.ts'
 import { messageOf } from '../kernel/errors.ts'
-import { isIdentifier } from '../kernel/ids.ts'
+import { identifierSchema } from '../contract/name-schemas.ts'
 import { isReservedKind, type JournalRecord, type KernelKind } from '../journal/record.ts'
 import { SessionState } from '../journal/session-state.ts'
 import { RECORD_SHAPES } from './record-shapes.ts'
@@ -13,7 +13,7 @@ const origin = z.union([
 const wireForm = z.strictObject({
   sequence: z.int(),
   recorded_at_ms: z.int().nonnegative(),
-  event_type: z.string().refine(isIdentifier, 'must be an identifier'),
+  event_type: identifierSchema,
   data: z.custom<unknown>((value) => value !== undefined, 'is missing'),
   origin: origin.optional(),
 })

@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { faultOfEnvelope } from '../contract/outcome.ts'
+import { identifierSchema as identifier } from '../contract/name-schemas.ts'
 import { jsonObjectSchema, jsonSchema, mediaSchema, messageSchema } from '../contract/message-schema.ts'
-import { isIdentifier } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
 import type { KernelKind } from '../journal/record.ts'
 
 const sequence = z.int().positive()
 const text = z.string()
-const identifier = z.string().refine(isIdentifier, 'must be an identifier')
 const object = z.looseObject
 const failure = { code: text, message: text, retryable: z.boolean(), ambiguous: z.boolean() }
 const delta = { keep: z.int().nonnegative(), append: z.array(messageSchema) }

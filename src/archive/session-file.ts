@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { SessionStatus } from '../contract/session-request.ts'
-import { isIdentifier } from '../kernel/ids.ts'
+import { SESSION_STATUSES } from '../contract/session-request.ts'
+import { identifierSchema as identifier, labelValueSchema, MOST_LABELS } from '../contract/name-schemas.ts'
 
 /**
  * A session as JSON lines: a header that says the version, every record in its wire form (contract 3.1), and a last line
@@ -15,25 +15,16 @@ export const MAX_FILE_BYTES = 4096 * MIB
 /** A record holds values of the greatest depth that requests may have, within members of its own. */
 export const MAX_RECORD_DEPTH = 96
 
-const STATUSES = [
-  'creating',
-  'idle',
-  'running',
-  'ending',
-  'ended',
-  'failed',
-] as const satisfies readonly SessionStatus[]
-const identifier = z.string().refine(isIdentifier, 'must be an identifier')
-const label = z.string().refine((text) => Buffer.byteLength(text) <= 256, 'must be at most 256 bytes')
-
 export const headerSchema = z.strictObject({
   format: z.literal('brain-session'),
   version: z.literal(VERSION),
   session_id: z.string().regex(/^ses_[0-9a-f]{32}$/, 'must be "ses_" and 32 hexadecimal digits'),
   tenant: identifier,
-  status: z.enum(STATUSES),
+  status: z.enum(SESSION_STATUSES),
   last_sequence: z.int().positive().max(0xffffffff),
-  labels: z.record(identifier, label).refine((all) => Object.keys(all).length <= 16, 'must be at most 16'),
+  labels: z
+    .record(identifier, labelValueSchema)
+    .refine((all) => Object.keys(all).length <= MOST_LABELS, `must be at most ${MOST_LABELS}`),
 })
 export type Header = z.output<typeof headerSchema>
 

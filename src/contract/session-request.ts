@@ -55,7 +55,9 @@ export type SessionConfiguration = {
   readonly labels?: Readonly<Record<string, string>>
 }
 
-export type SessionStatus = 'creating' | 'idle' | 'running' | 'ending' | 'ended' | 'failed'
+export const SESSION_STATUSES = ['creating', 'idle', 'running', 'ending', 'ended', 'failed'] as const
+
+export type SessionStatus = (typeof SESSION_STATUSES)[number]
 
 /** What every session route answers (contract 1.3). */
 export type SessionSummary = {

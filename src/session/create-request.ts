@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { BrainError } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
 import { isJsonObject, type Json } from '../kernel/json.ts'
+import { labelValueSchema, MOST_LABELS } from '../contract/name-schemas.ts'
 import { parseOrigin } from '../contract/network-origin.ts'
 import { jsonObjectSchema as jsonObject, jsonSchema as json, messageSchema } from '../contract/message-schema.ts'
 
@@ -70,10 +71,10 @@ const environmentSchema = z.strictObject({
   credential: z.string().optional(),
 })
 
-const labels = named(
-  identifier,
-  z.string().refine((text) => Buffer.byteLength(text) <= 256, 'must be at most 256 bytes'),
-).refine((all) => Object.keys(all).length <= 16, 'must be at most 16 labels')
+const labels = named(identifier, labelValueSchema).refine(
+  (all) => Object.keys(all).length <= MOST_LABELS,
+  `must be at most ${MOST_LABELS} labels`,
+)
 
 const createSchema = z.strictObject({
   agentloop: z

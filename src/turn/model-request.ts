@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { BrainError } from '../kernel/errors.ts'
 import { parseJson } from '../kernel/json.ts'
-import { isIdentifier } from '../kernel/ids.ts'
+import { identifierSchema } from '../contract/name-schemas.ts'
 import { jsonObjectSchema, messageSchema } from '../contract/message-schema.ts'
 import type { ModelRequest } from '../contract/message.ts'
 
@@ -11,7 +11,7 @@ const modelRequestSchema = z.strictObject({
   tools: z
     .array(
       z.strictObject({
-        name: z.string().refine(isIdentifier, 'must be an identifier'),
+        name: identifierSchema,
         description: z.string(),
         input_schema: jsonObjectSchema,
         output_schema: jsonObjectSchema.optional(),

@@ -4,9 +4,10 @@ import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { plantScript } from '../../src/sandbox/audit/plant-script.ts'
 import { loadScripts } from '../../src/sandbox/bundle.ts'
 import { spawnBoxed } from '../../src/sandbox/launch/spawn-boxed.ts'
-import { openLab, plant, scripted, until } from './lab.ts'
+import { openLab, scripted, until } from './lab.ts'
 import { LEVELS, offeredLevel } from './levels.ts'
 import { descendantsOf, descriptorsOf, livingOf, orphans, statusOf } from '../support/processes.ts'
 
@@ -18,7 +19,7 @@ describe.each(LEVELS)('kill -9 at level %s', (name) => {
   it('of the server leaves no process of ours after 1 s, whenever it comes', async (context) => {
     const level = offeredLevel(name, context)
     const data = mkdtempSync(join(tmpdir(), 'brain-deaths-'))
-    const components = [plant(data, SPIN), plant(data, QUICK)]
+    const components = [plantScript(data, SPIN), plantScript(data, QUICK)]
     const script = new URL('throwaway-server.ts', import.meta.url).pathname
     try {
       for (let trial = 0; trial < TRIALS; trial++) {

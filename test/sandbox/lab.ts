@@ -1,24 +1,14 @@
 // What the tests of the boxes share: artifacts of handwritten JavaScript (a real box, hostile text in the place of what
 // jco makes), a sandbox on a directory of its own, and calls.
-import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defaultLimits, type Limits } from '../../src/contract/limits.ts'
 import type { ComponentId } from '../../src/kernel/ids.ts'
-import {
-  artifactDirectory,
-  componentDirectory,
-  componentFile,
-  MANIFEST_FILE,
-  printManifest,
-  SCRIPT_FILE,
-} from '../../src/sandbox/admission/artifact.ts'
+import { plantScript } from '../../src/sandbox/audit/plant-script.ts'
 import { probeLevel } from '../../src/sandbox/level.ts'
 import { openProcessSandbox, type ProcessSandboxOptions } from '../../src/sandbox/process-sandbox.ts'
 import type { HostServices, Invocation, InvocationEnd, InvocationFacts, Sandbox } from '../../src/sandbox/sandbox.ts'
-
-const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
 /** Landlock, which starts quickest: bwrap is not looked for. What is about levels runs at both (levels.ts). */
 export const level = await probeLevel({ searchPath: '' })
@@ -26,29 +16,6 @@ if (level.name === 'none')
   throw new Error(
     `These tests need a machine that offers a sandbox level; this one does not: ${level.remarks.join('; ')}`,
   )
-
-/** Writes what admission would: an artifact whose JavaScript and cores are given. */
-export function plant(data: string, js: string, cores: Readonly<Record<string, Uint8Array>> = {}): ComponentId {
-  const upload = Buffer.concat([Buffer.from(js), ...Object.values(cores)])
-  const id = digest(upload) as ComponentId
-  mkdirSync(artifactDirectory(data, id), { recursive: true })
-  mkdirSync(componentDirectory(data, id), { recursive: true })
-  writeFileSync(componentFile(data, id), upload)
-  const script = Buffer.from(js)
-  let offset = script.length
-  const manifest = printManifest({
-    component: id,
-    js: { sha256: digest(script), size: script.length },
-    cores: Object.entries(cores).map(([name, bytes]) => {
-      const core = { name, sha256: digest(bytes), size: bytes.length, offset }
-      offset += bytes.length
-      return core
-    }),
-  })
-  writeFileSync(join(artifactDirectory(data, id), SCRIPT_FILE), script)
-  writeFileSync(join(artifactDirectory(data, id), MANIFEST_FILE), manifest)
-  return id
-}
 
 /** A component whose `run(invocation, imports)` is the given body. */
 export const scripted = (body: string, before = ''): string =>
@@ -69,7 +36,7 @@ export class Lab implements AsyncDisposable {
     this.#own = own
   }
   plant(js: string, cores?: Readonly<Record<string, Uint8Array>>): ComponentId {
-    return plant(this.data, js, cores)
+    return plantScript(this.data, js, cores)
   }
   start(component: ComponentId, { services, ...more }: CallOptions = {}) {
     return this.sandbox.invoke(

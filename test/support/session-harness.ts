@@ -58,11 +58,11 @@ export type HarnessOptions = {
   readonly provider?: ModelProvider
 }
 
-/** One checker for all tests of a file; each harness without one starts a thread of its own. */
-export function shareSchemaChecker(): SchemaChecker {
+/** Opens harnesses that share one thread for schemas, which ends with the tests of the file. */
+export function sharedHarnesses(): (options?: HarnessOptions) => Harness {
   const schemas = openSchemaChecker()
   afterAll(() => schemas[Symbol.asyncDispose]())
-  return schemas
+  return (options = {}) => openHarness({ schemas, ...options })
 }
 
 /** Everything between HTTP and the executor, over the memory journal, with the test as executor. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { BrainError } from '../../kernel/errors.ts'
-import { isIdentifier } from '../../kernel/ids.ts'
+import { identifierSchema } from '../../contract/name-schemas.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { DirectCall } from '../../session/direct-calls.ts'
 import type { ClaimInHand, Work, Worked } from '../../session/requests.ts'
@@ -11,7 +11,7 @@ import { once, whose } from './sessions.ts'
 
 const callBody = z.strictObject({
   input: z.custom<Json>((value) => value !== undefined, 'is required'),
-  environment: z.string().refine(isIdentifier, 'must be an identifier').optional(),
+  environment: identifierSchema.optional(),
   deadline_ms: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
 })
 const callQuery = z.strictObject({ wait: z.literal('finished').optional() })

@@ -4,6 +4,7 @@ import { BrainError } from '../../kernel/errors.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import { isIdentifier, parseSessionId, type SessionId, type TenantId } from '../../kernel/ids.ts'
 import { mediaSchema } from '../../contract/message-schema.ts'
+import { SESSION_STATUSES } from '../../contract/session-request.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { parseCreateRequest } from '../../session/create-request.ts'
 import type { ClaimInHand, Work, Worked } from '../../session/requests.ts'
@@ -21,7 +22,7 @@ const listQuery = z.strictObject({
     .string()
     .refine((text) => labelsIn(text).length > 0, 'must be key:value')
     .optional(),
-  status: z.enum(['creating', 'idle', 'running', 'ending', 'ended', 'failed']).optional(),
+  status: z.enum(SESSION_STATUSES).optional(),
   after: z.string().optional(),
   limit: z.coerce.number().int().min(1).max(10_000).optional(),
 })

@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from 'node:sqlite'
-import type { SessionStatus } from '../../contract/session-request.ts'
+import { SESSION_STATUSES, type SessionStatus } from '../../contract/session-request.ts'
 import type { SessionId, TenantId } from '../../kernel/ids.ts'
 import type { Claimed, SessionRow, StoredAnswer } from '../journal.ts'
 import { printRecord } from '../record-text.ts'
@@ -21,16 +21,7 @@ export function integerOf(row: Row, column: string): number {
   return value
 }
 
-const STATUSES = {
-  creating: true,
-  idle: true,
-  running: true,
-  ending: true,
-  ended: true,
-  failed: true,
-} as const satisfies Record<SessionStatus, true>
-
-const isStatus = (text: string): text is SessionStatus => Object.hasOwn(STATUSES, text)
+const isStatus = (text: string): text is SessionStatus => (SESSION_STATUSES as readonly string[]).includes(text)
 
 /** @throws DamageError when the store holds something else than we wrote. */
 export function statusOf(row: Row): SessionStatus {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { BrainError } from '../../kernel/errors.ts'
-import { isIdentifier } from '../../kernel/ids.ts'
+import { identifierSchema } from '../../contract/name-schemas.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { Block } from '../../contract/message.ts'
 import { ALL_MEDIA, ModelFailure, type ModelCall, type ModelProvider } from '../model-provider.ts'
@@ -9,9 +9,7 @@ import { ALL_MEDIA, ModelFailure, type ModelCall, type ModelProvider } from '../
 const answerSchema = z.strictObject({
   text: z.string().optional(),
   tool_calls: z.array(z.strictObject({ name: z.string().min(1), input: z.unknown() })).optional(),
-  error: z
-    .strictObject({ code: z.string().refine(isIdentifier, 'must be an identifier'), message: z.string() })
-    .optional(),
+  error: z.strictObject({ code: identifierSchema, message: z.string() }).optional(),
 })
 const scriptSchema = z.array(answerSchema).min(1).max(10_000)
 export type ScriptedAnswer = z.output<typeof answerSchema>

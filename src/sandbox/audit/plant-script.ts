@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ComponentId } from '../../kernel/ids.ts'
 import {
@@ -11,16 +11,29 @@ import {
   sha256,
 } from '../admission/artifact.ts'
 
-/** Puts JavaScript where admission would put what it made of a component. */
-export async function plantScript(data: string, script: string): Promise<ComponentId> {
+/** Puts JavaScript, and cores by their names, where admission would put what it made of a component. */
+export function plantScript(
+  data: string,
+  script: string,
+  cores: Readonly<Record<string, Uint8Array>> = {},
+): ComponentId {
   const js = Buffer.from(script)
-  const digest = sha256(js)
-  const id = digest as ComponentId
-  await mkdir(artifactDirectory(data, id), { recursive: true })
-  await mkdir(componentDirectory(data, id), { recursive: true })
-  await writeFile(componentFile(data, id), js)
-  await writeFile(join(artifactDirectory(data, id), SCRIPT_FILE), js)
-  const manifest = printManifest({ component: id, js: { sha256: digest, size: js.length }, cores: [] })
-  await writeFile(join(artifactDirectory(data, id), MANIFEST_FILE), manifest)
+  const upload = Buffer.concat([js, ...Object.values(cores)])
+  const id = sha256(upload) as ComponentId
+  mkdirSync(artifactDirectory(data, id), { recursive: true })
+  mkdirSync(componentDirectory(data, id), { recursive: true })
+  writeFileSync(componentFile(data, id), upload)
+  writeFileSync(join(artifactDirectory(data, id), SCRIPT_FILE), js)
+  let offset = js.length
+  const manifest = printManifest({
+    component: id,
+    js: { sha256: sha256(js), size: js.length },
+    cores: Object.entries(cores).map(([name, bytes]) => {
+      const core = { name, sha256: sha256(bytes), size: bytes.length, offset }
+      offset += bytes.length
+      return core
+    }),
+  })
+  writeFileSync(join(artifactDirectory(data, id), MANIFEST_FILE), manifest)
   return id
 }

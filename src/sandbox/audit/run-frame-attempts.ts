@@ -56,7 +56,7 @@ class Attacked {
   }
 
   async call(script: string, answer: Answer): Promise<InvocationEnd> {
-    const component = await plantScript(this.#data, script)
+    const component = plantScript(this.#data, script)
     const order = { key: component, owner: component, component, input: '{}', configuration: '{}' }
     const nothing = { mounts: [], secrets: {}, network: [] }
     const deadlines = { deadlineAtMs: 0, deadlineInMs: CALL_MS }

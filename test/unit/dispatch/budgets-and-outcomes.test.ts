@@ -2,16 +2,9 @@ import { describe, expect, it, vi } from 'vitest'
 import { localTenant, type SessionId } from '../../../src/kernel/ids.ts'
 import { dataOf } from '../../../src/journal/record.ts'
 import { expectSoundJournal } from '../../support/journal-checks.ts'
-import {
-  type Harness,
-  type HarnessOptions,
-  openHarness,
-  shareSchemaChecker,
-  toolNamed,
-} from '../../support/session-harness.ts'
+import { type Harness, sharedHarnesses, toolNamed } from '../../support/session-harness.ts'
 
-const schemas = shareSchemaChecker()
-const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
+const open = sharedHarnesses()
 
 const use = (...names: string[]) => ({ tool_calls: names.map((name) => ({ name, input: {} })) })
 const question = '{"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}'

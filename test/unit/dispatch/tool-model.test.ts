@@ -7,16 +7,9 @@ import type { LiveFrame } from '../../../src/journal/session-log.ts'
 import type { ModelProvider } from '../../../src/model/model-provider.ts'
 import { expectSoundJournal } from '../../support/journal-checks.ts'
 import type { HandCall } from '../../support/hand-binding.ts'
-import {
-  type Harness,
-  type HarnessOptions,
-  openHarness,
-  shareSchemaChecker,
-  toolNamed,
-} from '../../support/session-harness.ts'
+import { type Harness, sharedHarnesses, toolNamed } from '../../support/session-harness.ts'
 
-const schemas = shareSchemaChecker()
-const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
+const open = sharedHarnesses()
 
 const question = '{"messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}'
 

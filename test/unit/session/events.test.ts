@@ -3,16 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { localTenant, type SessionId } from '../../../src/kernel/ids.ts'
 import type { JournalRecord } from '../../../src/journal/record.ts'
 import { activityIdOf, PROGRESS_FRAME } from '../../../src/session/tool-activity.ts'
-import {
-  type Harness,
-  type HarnessOptions,
-  openHarness,
-  shareSchemaChecker,
-  toolNamed,
-} from '../../support/session-harness.ts'
+import { type Harness, sharedHarnesses, toolNamed } from '../../support/session-harness.ts'
 
-const schemas = shareSchemaChecker()
-const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
+const open = sharedHarnesses()
 
 const never = new AbortController().signal
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -9,17 +9,9 @@ import type { Message } from '../../../src/contract/message.ts'
 import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts'
 import { openSqliteJournal } from '../../../src/journal/sqlite/sqlite-journal.ts'
 import { dataOf, type JournalRecord } from '../../../src/journal/record.ts'
-import {
-  type Harness,
-  type HarnessOptions,
-  openHarness,
-  shareSchemaChecker,
-  TOOL_IMPLEMENTATION,
-  toolNamed,
-} from '../../support/session-harness.ts'
+import { type Harness, sharedHarnesses, TOOL_IMPLEMENTATION, toolNamed } from '../../support/session-harness.ts'
 
-const schemas = shareSchemaChecker()
-const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
+const open = sharedHarnesses()
 
 /** What is carried, as texts of JSON (cases D-16, D-17): each must be printed the same again. */
 const CARRIED = [

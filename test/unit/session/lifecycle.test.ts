@@ -7,9 +7,9 @@ import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts
 import { dataOf, type JournalRecord, type NewRecord } from '../../../src/journal/record.ts'
 import { parseCreateRequest } from '../../../src/session/create-request.ts'
 import { expectSoundJournal } from '../../support/journal-checks.ts'
-import { openHarness, shareSchemaChecker, toolNamed, type Harness } from '../../support/session-harness.ts'
+import { type Harness, sharedHarnesses, toolNamed } from '../../support/session-harness.ts'
 
-const schemas = shareSchemaChecker()
+const open = sharedHarnesses()
 
 const use = (name: string) => ({ tool_calls: [{ name, input: {} }] })
 
@@ -21,7 +21,7 @@ async function serverAfter(id: SessionId, records: readonly JournalRecord[]): Pr
     const create = { tenant: localTenant, labels: {} }
     await journal.append({ session: id, records: [record], status: 'creating', ...(index === 0 ? { create } : {}) })
   }
-  return openHarness({ journal, schemas })
+  return open({ journal })
 }
 
 /** Every use has one result, in the message after it (cases D-27). */
@@ -38,7 +38,7 @@ function expectAnswered(messages: readonly Message[]): void {
 describe('a session that a crash left', () => {
   it('is failed while it was created, idle while it ran, ended while it ended; a read is enough to say so', async () => {
     const transcript = [{ role: 'user', content: [{ type: 'text', text: 'seed' }] }]
-    await using whole = openHarness({ schemas })
+    await using whole = open()
     const id = await whole.create({ transcript, script: [{ error: { code: 'down', message: 'no' } }] })
     await whole.send(id, 'go')
     await whole.end(id)
@@ -67,7 +67,7 @@ describe('a session that a crash left', () => {
   })
 
   it('goes on from any record of parallel calls, a background tool, a cancellation and an end; nothing is sent again', async () => {
-    await using whole = openHarness({ schemas })
+    await using whole = open()
     const script: Json = [
       { tool_calls: ['a', 'b', 'c'].map((name) => ({ name, input: {} })) },
       { text: 'waiting' },
@@ -112,7 +112,7 @@ describe('a session that a crash left', () => {
 
   it("tells whose model call was open: a tool's has the tool as origin", async () => {
     const journal = openMemoryJournal({ limits: defaultLimits })
-    const before = openHarness({ journal, schemas })
+    const before = open({ journal })
     const id = await before.create({ tools: [toolNamed('t')] })
     void before.call(id, 't', {})
     await before.binding.next()
@@ -125,7 +125,7 @@ describe('a session that a crash left', () => {
       tool_sequence: 5,
     }
     await journal.append({ session: id, records: [{ kind: 'model_call_started', data, origin }] })
-    await using after = openHarness({ journal, schemas })
+    await using after = open({ journal })
     await after.service.get(localTenant, id)
     const failed = (await after.records(id)).find((record) => record.event_type === 'model_call_failed')
     expect(failed).toMatchObject({ data: { sequence: 6, code: 'interrupted', ambiguous: true }, origin })
@@ -135,7 +135,7 @@ describe('a session that a crash left', () => {
 describe('a session that cannot be created', () => {
   it('leaves no credentials, no session and its key free', async () => {
     let isBroken = true
-    await using harness = openHarness({ schemas, fault: () => (isBroken ? 'disk full' : undefined) })
+    await using harness = open({ fault: () => (isBroken ? 'disk full' : undefined) })
     const request = parseCreateRequest({
       model: { provider: 'scripted', name: 's', api_key: 'k', script: [{ text: 'a' }] },
     })
@@ -159,7 +159,7 @@ describe('a session that cannot be created', () => {
 
 describe('what a session is given', () => {
   it('reaches the model: system, response format, tools and the transcript that it began with', async () => {
-    await using harness = openHarness({ schemas })
+    await using harness = open()
     const transcript = [
       { role: 'user', content: [{ type: 'text', text: 'before' }] },
       { role: 'assistant', content: [{ type: 'text', text: 'yes' }] },
@@ -182,7 +182,7 @@ describe('what a session is given', () => {
   })
 
   it('bounds the time of a turn, which then fails and takes every open tool with it', async () => {
-    await using harness = openHarness({ schemas, limits: { turnSecs: 1 } })
+    await using harness = open({ limits: { turnSecs: 1 } })
     const script: Json = [use('t'), { text: 'ok' }]
     const id = await harness.create({ tools: [toolNamed('t')], script })
     const sent = harness.send(id, 'go')

@@ -7,16 +7,9 @@ import { localTenant, type SessionId } from '../../../src/kernel/ids.ts'
 import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts'
 import { dataOf } from '../../../src/journal/record.ts'
 import { expectSoundJournal } from '../../support/journal-checks.ts'
-import {
-  type Harness,
-  type HarnessOptions,
-  openHarness,
-  shareSchemaChecker,
-  toolNamed,
-} from '../../support/session-harness.ts'
+import { type Harness, sharedHarnesses, toolNamed } from '../../support/session-harness.ts'
 
-const schemas = shareSchemaChecker()
-const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
+const open = sharedHarnesses()
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void

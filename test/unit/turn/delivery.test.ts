@@ -6,16 +6,9 @@ import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts
 import { dataOf, type JournalRecord } from '../../../src/journal/record.ts'
 import { WAKE_WINDOW_MS } from '../../../src/turn/wakes.ts'
 import { expectSoundJournal } from '../../support/journal-checks.ts'
-import {
-  type Harness,
-  type HarnessOptions,
-  openHarness,
-  shareSchemaChecker,
-  toolNamed,
-} from '../../support/session-harness.ts'
+import { type Harness, sharedHarnesses, toolNamed } from '../../support/session-harness.ts'
 
-const schemas = shareSchemaChecker()
-const open = (options: HarnessOptions = {}): Harness => openHarness({ schemas, ...options })
+const open = sharedHarnesses()
 
 type Act = (input: TurnInput, host: LoopHost) => Promise<unknown>
 

@@ -3,9 +3,10 @@ import type { Json } from '../../../kernel/json.ts'
 import type { Block, ModelResult, StopReason, Usage } from '../../../contract/message.ts'
 import type { FailedResponse } from '../../model-provider.ts'
 import { cutShort } from '../wire/exchange.ts'
-import { countOf, known, objectOf } from '../wire/fields.ts'
+import { objectOf } from '../wire/fields.ts'
 import { unusable } from '../wire/limit-failure.ts'
 import type { LiveOutput } from '../wire/live-output.ts'
+import { tokensOf } from '../wire/token-usage.ts'
 import { parseArguments, refuseTooManyCalls, withDistinctIds } from '../wire/tool-arguments.ts'
 import { CHAT_NATIVE } from './chat-prompt.ts'
 
@@ -94,15 +95,7 @@ export class ChatAnswer {
   /** The SDK fills in zeros for what it was not told; the provider's own numbers say what is not known. */
   get #usage(): Usage {
     const raw = objectOf(this.#finish?.usage.raw as Json | undefined)
-    const total = countOf(raw['prompt_tokens'])
-    const cached = countOf(objectOf(raw['prompt_tokens_details'])['cached_tokens'])
-    return known({
-      total_input_tokens: total,
-      input_tokens: total === undefined ? undefined : Math.max(0, total - (cached ?? 0)),
-      output_tokens: countOf(raw['completion_tokens']),
-      cache_read_input_tokens: cached,
-      reasoning_tokens: countOf(objectOf(raw['completion_tokens_details'])['reasoning_tokens']),
-    })
+    return tokensOf(raw, 'prompt', 'completion')
   }
 
   get known(): FailedResponse | undefined {

@@ -5,6 +5,7 @@ import type { AnswerFold } from '../wire/ask.ts'
 import { countOf, known, listOf, objectOf, textOf } from '../wire/fields.ts'
 import type { LiveOutput } from '../wire/live-output.ts'
 import { messageIn } from '../wire/refusal.ts'
+import { tokensOf } from '../wire/token-usage.ts'
 import { parseArguments, refuseTooManyCalls, stopReasonOf, withDistinctIds } from '../wire/tool-arguments.ts'
 
 export const RESPONSES_NATIVE = 'openai_responses/1'
@@ -226,19 +227,12 @@ function wordsOf({ item, text, refusal }: Slot): readonly string[] {
   return words.length > 0 ? words : [text, refusal].filter((word) => word !== '')
 }
 
-/** OpenAI counts cached tokens among those of the input; `input_tokens` are the others (contract 7.4). */
 function usageOf(response: JsonObject): Usage {
   const usage = objectOf(response['usage'])
-  const total = countOf(usage['input_tokens'])
-  const cached = countOf(objectOf(usage['input_tokens_details'])['cached_tokens'])
   const gateway = objectOf(objectOf(response['provider_metadata'])['gateway'])
   const cost = usage['cost'] ?? gateway['cost']
   return known({
-    total_input_tokens: total,
-    input_tokens: total === undefined ? undefined : Math.max(0, total - (cached ?? 0)),
-    output_tokens: countOf(usage['output_tokens']),
-    cache_read_input_tokens: cached,
-    reasoning_tokens: countOf(objectOf(usage['output_tokens_details'])['reasoning_tokens']),
+    ...tokensOf(usage, 'input', 'output'),
     provider_cost_usd: typeof cost === 'number' ? String(cost) : typeof cost === 'string' ? cost : undefined,
   })
 }

@@ -16,13 +16,27 @@ fail() {
   exit 1
 }
 
+folder() {
+  [ -d "$1" ] || fail "there is no folder $1"
+  (cd "$1" && pwd)
+}
+
 while [ $# -gt 0 ]; do
   case $1 in
-  --toolchain) toolchain=$(cd "$2" && pwd) && shift 2 ;;
-  --target-dir) build=$2 && shift 2 ;;
-  --out) out=$2 && shift 2 ;;
+  --toolchain | --target-dir | --out)
+    [ $# -ge 2 ] || fail "$1 needs a folder"
+    case $1 in
+    --toolchain) toolchain=$(folder "$2") ;;
+    --target-dir) build=$2 ;;
+    --out) out=$2 ;;
+    esac
+    shift 2
+    ;;
   -*) fail "unknown option $1" ;;
-  *) workspace=$(cd "$1" && pwd) && shift ;;
+  *)
+    workspace=$(folder "$1")
+    shift
+    ;;
   esac
 done
 command -v cargo >/dev/null || fail "there is no cargo on the PATH; install Rust first, with rustup or as the package cargo"

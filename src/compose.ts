@@ -7,7 +7,7 @@ import type { SessionId } from './kernel/ids.ts'
 import { parseJson } from './kernel/json.ts'
 import type { Logger } from './kernel/logger.ts'
 import { journalIn } from './archive/backup.ts'
-import { componentBinding, workspaceName } from './bindings/component/component-binding.ts'
+import { componentBinding } from './bindings/component/component-binding.ts'
 import type { SchemaChecker } from './contract/schema-checker.ts'
 import type { Config } from './config/config.ts'
 import { openCallLogDirectory } from './dispatch/call-log-directory.ts'
@@ -28,19 +28,21 @@ import { openComponents } from './sandbox/admission/components.ts'
 import { loadTranspiler } from './sandbox/admission/transpiler/program.ts'
 import { loadScripts } from './sandbox/bundle.ts'
 import { spawnBoxed } from './sandbox/launch/spawn-boxed.ts'
+import { BrainEnv, workspaceName } from './sandbox/brain-env.ts'
 import { probeLevel } from './sandbox/level.ts'
 import { openProcessSandbox } from './sandbox/process-sandbox.ts'
 import type { Sandbox, SandboxLevel } from './sandbox/sandbox.ts'
 import { type Credentials, openCredentials } from './session/credentials.ts'
+import { ComponentRegistry } from './session/component-registry.ts'
 import { DirectCalls } from './session/direct-calls.ts'
 import { EventFeed } from './session/event-feed.ts'
 import { Requests } from './session/requests.ts'
 import { SessionService } from './session/session-service.ts'
 import { Sessions } from './session/sessions.ts'
 import { ToolActivity } from './session/tool-activity.ts'
-import { ToolRegistry } from './session/tool-registry.ts'
 import { WorkspaceService } from './session/workspace-service.ts'
-import { builtinLoop } from './turn/loops/builtin/builtin-loop.ts'
+import { ServedAgentloops } from './turn/loops/agentloops.ts'
+import { ComponentLoops } from './turn/loops/component/component-loops.ts'
 
 /** What commands do with the journal of a data directory, beside a server or instead of one. */
 export const archiveJournal = {
@@ -144,25 +146,21 @@ type Assembled = {
 function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled {
   const { limits } = config
   const { journal, schemas, sandbox, components, callLogs } = adapters
-  const binding = componentBinding({
-    sandbox,
-    components,
-    allow: config.allow,
-    secret: (name) => config.secrets.get(name),
-  })
+  const brainEnv = new BrainEnv(config.allow, (name) => config.secrets.get(name))
+  const binding = componentBinding({ sandbox, components, brainEnv })
   const dispatcher = new Dispatcher({ limits, schemas, callLogs, logger, bindings: new Map([['brain', binding]]) })
-  const loop = builtinLoop
+  const loops = new ServedAgentloops(new ComponentLoops({ sandbox, components, brainEnv, callLogs, limits }))
   const sessions = new Sessions({
     ...adapters,
     dispatcher,
-    loop,
+    loops,
     limits,
     logger,
     defaultIdleTtlMs: config.sessionIdleTtlMs,
   })
   const requests = new Requests({ journal, encodeError })
   const { files } = sandbox
-  const service = new SessionService({ ...adapters, sessions, requests, dispatcher, files, workspaceName })
+  const service = new SessionService({ ...adapters, loops, sessions, requests, dispatcher, files, workspaceName })
   const assertTakesWork = (): void => service.assertTakesWork()
   const streams = new OpenStreams()
   const events = new EventFeed(sessions, limits)
@@ -180,7 +178,8 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     calls: new DirectCalls({ sessions, dispatcher, journal, limits, assertTakesWork }),
     events,
     activity: new ToolActivity(events, journal),
-    tools: new ToolRegistry(components, journal),
+    tools: new ComponentRegistry('tool', components, journal),
+    agentloops: new ComponentRegistry('agentloop', components, journal),
     files: new WorkspaceService(sessions, files, workspaceName),
     models: catalogueOf(config.providers),
   })

@@ -46,7 +46,8 @@ async function buildClient(directory: string, manifest: RootManifest): Promise<v
     logLevel: 'silent',
   })
   await mkdir(join(directory, 'contracts'))
-  await copyFile(from('wit/tool.wit'), join(directory, 'contracts/tool.wit'))
+  for (const world of ['tool.wit', 'agentloop.wit'])
+    await copyFile(from(`wit/${world}`), join(directory, 'contracts', world))
 }
 
 async function buildServer(directory: string, manifest: RootManifest): Promise<void> {

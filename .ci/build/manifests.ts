@@ -18,6 +18,7 @@ export const clientManifest = ({ version, license }: RootManifest): PackageManif
   exports: {
     '.': { types: './lib/sdk/index.d.ts', default: './lib/sdk/index.js' },
     './contracts/tool.wit': './contracts/tool.wit',
+    './contracts/agentloop.wit': './contracts/agentloop.wit',
     './package.json': './package.json',
   },
   files: ['lib', 'contracts'],

@@ -6,6 +6,10 @@ const PURPOSE: Readonly<Record<LimitName, string>> = {
   packageBytes: 'size of an uploaded component; more answers 413',
   executionInputBytes: 'input of one tool call, as JSON text; more ends the call `invalid_input`',
   executionOutputBytes: 'one result or one event of a tool, as JSON text',
+  agentloopRequestBytes:
+    'one host call of an agentloop, as JSON text, such as the conversation that it sends to the model',
+  activationBytes:
+    'what an agentloop records in one activation beside its events: transcript, model requests, tool calls, kv; more fails the request `output_limit`',
   emittedBytes: 'results and events of one activation together; a direct call counts as one activation',
   modelCalls: 'model calls of one activation, those of its tools included',
   toolSecs: 'time of one tool call, from its start record; then its box is killed and the call ends `timeout`',
@@ -14,7 +18,7 @@ const PURPOSE: Readonly<Record<LimitName, string>> = {
   sessionQueueBytes: 'records of one session that wait to be written; more answers `overloaded`',
   liveBacklog: 'records that a slow reader of an event stream may lag behind before its stream is ended',
   requestRetentionSecs: 'how long the answer of an Idempotency-Key is kept',
-  concurrentExecutions: 'calls that run at once, of all sessions',
+  concurrentExecutions: 'calls that run at once, of all sessions; as many agentloops beside them',
   executionWaitSecs: 'how long a call waits for a permit or a box before it ends `overloaded`',
   sessionExecutions: 'calls of one session that run at once',
   boxes: 'boxes at once; the longest idle one is killed first',

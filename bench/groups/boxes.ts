@@ -37,6 +37,12 @@ export const boxes: Group = async ({ server, subjects }) => {
   return samples
 }
 
+function callOf(id: number, invoke: Buffer): Call {
+  const whose = { id, key: 'bench', owner: 'bench', role: 'tool', component: '' } as const
+  const order = { ...whose, mounts: [], secrets: {}, network: [], invoke, deadline: Number.POSITIVE_INFINITY }
+  return new Call(order, defaultLimits, { files: noBroker, egress: noBroker })
+}
+
 /** A box of the supervisor's, with answers instead of a server. */
 class WatchedBox {
   readonly #box: Box
@@ -73,7 +79,7 @@ class WatchedBox {
   async load(artifact: Artifact): Promise<number> {
     const began = performance.now()
     const idle = this.#at('idle')
-    this.#box.load('bench', artifact)
+    this.#box.load(callOf(0, Buffer.alloc(0)), artifact)
     return (await idle) - began
   }
 
@@ -81,9 +87,7 @@ class WatchedBox {
   async call(id: number): Promise<number> {
     const idle = this.#at('idle')
     const input = packTexts(['0', '{}', JSON.stringify(WORDS.input)])
-    const order = { id, key: 'bench', owner: 'bench', component: '', mounts: [], secrets: {}, network: [] }
-    const call = { ...order, invoke: frame(TO_BOX.INVOKE, input), deadline: Number.POSITIVE_INFINITY }
-    this.#box.run(new Call(call, defaultLimits, { files: noBroker, egress: noBroker }))
+    this.#box.run(callOf(id, frame(TO_BOX.INVOKE, input)))
     return (await idle) - this.#instanceFrom
   }
 

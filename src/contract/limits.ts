@@ -13,6 +13,18 @@ export const LIMITS = {
   packageBytes: { variable: 'BRAIN_MAX_PACKAGE_BYTES', default: 32 * MIB, least: 1024, unit: 'bytes' },
   executionInputBytes: { variable: 'BRAIN_MAX_EXECUTION_INPUT_BYTES', default: 32 * MIB, least: 1024, unit: 'bytes' },
   executionOutputBytes: { variable: 'BRAIN_MAX_EXECUTION_OUTPUT_BYTES', default: MIB, least: 1024, unit: 'bytes' },
+  agentloopRequestBytes: {
+    variable: 'BRAIN_MAX_AGENTLOOP_REQUEST_BYTES',
+    default: 8 * MIB,
+    least: 64 * KIB,
+    unit: 'bytes per host call of an agentloop',
+  },
+  activationBytes: {
+    variable: 'BRAIN_MAX_ACTIVATION_BYTES',
+    default: 64 * MIB,
+    least: 0,
+    unit: 'bytes recorded by an activation',
+  },
   emittedBytes: { variable: 'BRAIN_MAX_EMITTED_BYTES', default: MIB, least: 0, unit: 'bytes' },
   modelCalls: { variable: 'BRAIN_MAX_MODEL_CALLS', default: 128, least: 0, unit: 'calls' },
   toolSecs: { variable: 'BRAIN_MAX_TOOL_SECS', default: 120, least: 0, unit: 'seconds' },

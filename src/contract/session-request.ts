@@ -29,9 +29,21 @@ export type SessionEnvironment = {
   readonly lifecycle: 'automatic' | 'manual'
 }
 
+/** The loop that is part of the server (contract A2). */
+export type BuiltinLoopImplementation = { readonly type: 'builtin'; readonly name: 'default' }
+
+/** A component that was admitted as an agentloop (contract 2.2). */
+export type ComponentLoopImplementation = {
+  readonly type: 'brain_component'
+  readonly entrypoint: 'turn'
+  readonly id: string
+}
+
 export type SessionAgentloop = {
-  readonly implementation: { readonly type: 'builtin'; readonly name: 'default' }
+  readonly implementation: BuiltinLoopImplementation | ComponentLoopImplementation
   readonly configuration: Json
+  /** Of a component: the environment whose grants it has. */
+  readonly environment?: string
 }
 
 /** Which model a session uses; the key is kept sealed and apart (contract 2.1, design 3). */

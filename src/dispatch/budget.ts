@@ -1,5 +1,5 @@
 import { BrainError } from '../kernel/errors.ts'
-import { LIMITS, type Limits } from '../contract/limits.ts'
+import { describeLimit, LIMITS, type Limits } from '../contract/limits.ts'
 
 /**
  * What one activation may use, together with every tool that it dispatched, also later (contract 3.4). A direct call
@@ -8,6 +8,7 @@ import { LIMITS, type Limits } from '../contract/limits.ts'
 export class Budget {
   readonly #limits: Limits
   #emittedBytes = 0
+  #recordedBytes = 0
   #modelCalls = 0
 
   constructor(limits: Limits) {
@@ -23,6 +24,20 @@ export class Budget {
         `Cannot emit ${bytes} bytes: events and results of this activation may take ${most} bytes together (${LIMITS.emittedBytes.variable}), ${this.#emittedBytes} are used`,
       )
     this.#emittedBytes += bytes
+  }
+
+  /**
+   * What a loop has recorded beside its emissions: transcript, requests, calls, kv.
+   * @throws BrainError `output_limit`; nothing is charged then.
+   */
+  chargeRecord(bytes: number): void {
+    const most = this.#limits.activationBytes
+    if (most > 0 && this.#recordedBytes + bytes > most)
+      throw new BrainError(
+        'output_limit',
+        `Cannot record ${bytes} bytes more: this activation may record ${describeLimit('activationBytes', this.#limits)}, ${this.#recordedBytes} are used`,
+      )
+    this.#recordedBytes += bytes
   }
 
   /** @throws BrainError `model_call_limit` */

@@ -3,12 +3,12 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { BrainError } from '../kernel/errors.ts'
 import type { Limits } from '../contract/limits.ts'
 import type { ModelCatalogue } from '../contract/model-catalogue.ts'
+import type { ComponentRegistry } from '../session/component-registry.ts'
 import type { DirectCalls } from '../session/direct-calls.ts'
 import type { EventFeed } from '../session/event-feed.ts'
 import type { Requests } from '../session/requests.ts'
 import type { SessionService } from '../session/session-service.ts'
 import type { ToolActivity } from '../session/tool-activity.ts'
-import type { ToolRegistry } from '../session/tool-registry.ts'
 import type { WorkspaceService } from '../session/workspace-service.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Access } from './access.ts'
@@ -16,13 +16,13 @@ import { registerBodies } from './bodies.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { toProblem } from './problem.ts'
 import { callRoutes } from './routes/calls.ts'
+import { componentRoutes } from './routes/components.ts'
 import { eventRoutes } from './routes/events.ts'
 import { fileRoutes } from './routes/files.ts'
 import { healthRoutes } from './routes/health.ts'
 import { limitRoutes } from './routes/limits.ts'
 import { modelRoutes } from './routes/models.ts'
 import { sessionRoutes } from './routes/sessions.ts'
-import { toolRoutes } from './routes/tools.ts'
 
 /** How the server is, for those who watch it. */
 export interface Health {
@@ -40,7 +40,8 @@ export type ServerParts = {
   readonly calls: DirectCalls
   readonly events: EventFeed
   readonly activity: ToolActivity
-  readonly tools: ToolRegistry
+  readonly tools: ComponentRegistry
+  readonly agentloops: ComponentRegistry
   readonly files: WorkspaceService
   readonly models: ModelCatalogue
   readonly streams: OpenStreams
@@ -109,7 +110,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     healthRoutes,
     limitRoutes,
     modelRoutes,
-    toolRoutes,
+    componentRoutes,
     sessionRoutes,
     callRoutes,
     eventRoutes,

@@ -168,7 +168,7 @@ class ProcessSandbox implements Sandbox {
   }
 
   #onLost(how: string): void {
-    const message = `The supervisor of the boxes was lost (${how}): whether the work of the tool was done is not known`
+    const message = `The supervisor of the boxes was lost (${how}): whether the work was done is not known`
     for (const { execution } of this.#open.values()) execution.finish({ type: 'lost', message })
     this.#open.clear()
     for (const answer of this.#questions.values()) answer(undefined)
@@ -195,9 +195,7 @@ function callFrame(id: number, invocation: Invocation, waitedMs: number): Buffer
       mounts: invocation.mounts,
       secrets: invocation.secrets,
       network: invocation.network,
-      deadlineAtMs: String(invocation.deadlineAtMs),
-      configuration: invocation.configuration,
-      input: invocation.input,
+      entry: invocation.entry,
     }),
   )
 }

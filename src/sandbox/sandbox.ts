@@ -14,9 +14,13 @@ export type SandboxLevel = {
   readonly unsafe: boolean
 }
 
+/** What a component is for: it is of the world of that name (contract 6.3, 7.2). */
+export type ComponentRole = 'tool' | 'agentloop'
+
 /** What admission found out about an uploaded component. */
 export type Component = {
   readonly id: ComponentId
+  readonly role: ComponentRole
   readonly bytes: number
   /** The author's word (contract A7), validated in form. */
   readonly metadata?: ToolMetadata
@@ -30,6 +34,32 @@ export type Mount =
   | { readonly guest: '/workspace'; readonly workspace: string; readonly write: boolean }
   | { readonly guest: '/scratch'; readonly write: boolean }
 
+/** What the guest's `run` is called with. */
+export type ToolEntry = {
+  readonly role: 'tool'
+  /** Text of the input JSON. */
+  readonly input: string
+  /** Text of the options JSON. */
+  readonly configuration: string
+  /** Absolute deadline, milliseconds since the epoch, as the guest is told it; 0 = none. */
+  readonly deadlineAtMs: number
+}
+
+/** What the guest's `turn` is called with: JSON texts, but for `system` (contract 7.2). */
+export type AgentloopEntry = {
+  readonly role: 'agentloop'
+  readonly input: string
+  readonly transcript: string
+  readonly kv: string
+  readonly events: string
+  readonly configuration: string
+  readonly system: string
+  readonly tools: string
+  readonly logicalTimeMs: number
+  /** 32 bytes, hexadecimal. */
+  readonly deterministicSeed: string
+}
+
 /** Everything that one call may hold. Nothing in it names a session or a sequence: a guest sees parts of it. */
 export type Invocation = {
   /** Which box serves the call: session, environment, tool and component (design 2). Never reaches the box. */
@@ -37,12 +67,8 @@ export type Invocation = {
   /** Calls of one owner (a session) are served in order when permits are short. Never reaches the box. */
   readonly owner: string
   readonly component: ComponentId
-  /** Text of the input JSON. */
-  readonly input: string
-  /** Text of the options JSON. */
-  readonly configuration: string
-  /** Absolute deadline, milliseconds since the epoch, as the guest is told it; 0 = none. */
-  readonly deadlineAtMs: number
+  /** Which export is called, and with what. Each role has permits of its own (contract 6.2). */
+  readonly entry: ToolEntry | AgentloopEntry
   /** Milliseconds from now until the box is killed; undefined = never. */
   readonly deadlineInMs?: number
   readonly mounts: readonly Mount[]
@@ -52,25 +78,39 @@ export type Invocation = {
   readonly network: readonly string[]
 }
 
-/** The functions of `brain:tool/host` (contract 6.3). */
-export type HostMethod = 'emit' | 'emitResult' | 'returned' | 'finish' | 'model' | 'environments' | 'telemetry'
+/** The functions of `brain:tool/host` (contract 6.3) and of `brain:agentloop/host` (7.2). */
+export type HostMethod =
+  | 'emit'
+  | 'emitResult'
+  | 'returned'
+  | 'finish'
+  | 'model'
+  | 'environments'
+  | 'telemetry'
+  | 'dispatch'
+  | 'events'
+  | 'setTranscript'
+  | 'kvRead'
+  | 'kvPut'
+  | 'kvDelete'
 
 /** Answers the guest's host calls, one at a time. */
 export interface HostServices {
   /**
    * @param args the texts that the guest passed, uninterpreted; `undefined` for an absent option.
-   * @returns the text of the answer: a sequence number, or JSON.
-   * @throws BrainError, ToolFailure whose code and message the guest gets as `tool-error`.
+   * @param method any of them: a hostile guest asks for what its own interface does not have.
+   * @returns the text of the answer: a sequence number, or JSON; for `kvRead` the empty text is none.
+   * @throws BrainError, ToolFailure whose code, message and `retryable` the guest gets as its error.
    */
   call(method: HostMethod, args: readonly (string | undefined)[]): Promise<string>
 }
 
 /** How an invocation ended. */
 export type InvocationEnd =
-  /** `run` returned this text. */
+  /** `run` returned this text, or `turn` this result; the empty text is none. */
   | { readonly type: 'returned'; readonly text: string }
-  /** `run` returned a tool-error of its own. */
-  | { readonly type: 'failed'; readonly code: string; readonly message: string }
+  /** It returned an error of its own; a tool has no say on `retryable`. */
+  | { readonly type: 'failed'; readonly code: string; readonly message: string; readonly retryable: boolean }
   /** A trap, an exhausted limit, a component that cannot start: known to be over, the reason is certain. */
   | { readonly type: 'trapped'; readonly code: string; readonly message: string }
   /** It never began: no permit or no box in time, or the artifact could not be loaded. */
@@ -147,10 +187,11 @@ export interface Components extends AsyncDisposable {
   /**
    * Streams an upload to disk under `BRAIN_MAX_PACKAGE_BYTES`, checks and transpiles it. Admitting the same bytes again
    * answers the same component without work. Nothing of a refused upload stays.
+   * @param role what it is to be admitted as; default: a tool.
    * @throws BrainError `invalid_request` (with `body: 'too_large'` when over the limit) naming the fault;
    *   `overloaded`; `sandbox_unavailable`.
    */
-  admit(tenant: string, upload: AsyncIterable<Uint8Array>): Promise<Component>
+  admit(tenant: string, upload: AsyncIterable<Uint8Array>, role?: ComponentRole): Promise<Component>
   /** Components of a tenant by id; undefined when that tenant has not admitted it. */
   get(tenant: string, id: ComponentId): Promise<Component | undefined>
   list(tenant: string): Promise<readonly Component[]>

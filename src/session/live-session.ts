@@ -12,7 +12,7 @@ import { ToolFailure } from '../contract/tool-failure.ts'
 import { ModelFailure } from '../model/model-provider.ts'
 import { parseModelRequest } from '../turn/model-request.ts'
 import { ModelCaller, type ModelAccess } from '../turn/model-caller.ts'
-import type { Agentloop } from '../turn/agentloop.ts'
+import type { Agentloop, Agentloops } from '../turn/agentloop.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { TurnSession } from '../turn/turn-session.ts'
 import { TurnRunner } from '../turn/turn-runner.ts'
@@ -22,7 +22,7 @@ export type LiveSessionParts = {
   readonly log: SessionLog
   readonly state: SessionState
   readonly dispatcher: Dispatcher
-  readonly loop: Agentloop
+  readonly loops: Agentloops
   readonly limits: Limits
   readonly logger: Logger
   readonly modelAccess: (configuration: SessionConfiguration) => Promise<ModelAccess>
@@ -35,7 +35,8 @@ const SUSPEND_AGAIN_MS = 1000
 
 /** A tool is told of a failed model call with the code that is on record. */
 function tellTool(error: unknown): never {
-  throw error instanceof ModelFailure ? new ToolFailure(error.code, error.message, error) : error
+  if (!(error instanceof ModelFailure)) throw error
+  throw new ToolFailure(error.code, error.message, { cause: error, retryable: error.retryable })
 }
 
 /** A session of this process: its state, kept by the records as they are committed, and its one turn runner. */
@@ -44,7 +45,7 @@ export class LiveSession implements TurnSession {
   readonly log: SessionLog
   readonly state: SessionState
   readonly dispatcher: Dispatcher
-  readonly loop: Agentloop
+  readonly #loops: Agentloops
   readonly limits: Limits
   readonly logger: Logger
   readonly openCalls = new Map<number, Execution>()
@@ -70,12 +71,12 @@ export class LiveSession implements TurnSession {
   users = 0
 
   constructor(parts: LiveSessionParts) {
-    const { tenant, log, state, dispatcher, loop, limits, logger } = parts
+    const { tenant, log, state, dispatcher, loops, limits, logger } = parts
     this.tenant = tenant
     this.log = log
     this.state = state
     this.dispatcher = dispatcher
-    this.loop = loop
+    this.#loops = loops
     this.limits = limits
     this.logger = logger
     this.#defaultIdleTtlMs = parts.defaultIdleTtlMs
@@ -97,6 +98,10 @@ export class LiveSession implements TurnSession {
     if (configuration === undefined)
       throw new BrainError('internal', `Cannot use session "${this.log.session}": its journal has no configuration`)
     return configuration
+  }
+
+  get loop(): Agentloop {
+    return this.#loops.of(this.configuration)
   }
 
   readonly isEnvironmentReady = (name: string): boolean => this.state.environments.get(name) === 'ready'

@@ -5,6 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../kernel/json.ts'
 import type { Message } from '../contract/message.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
 import type {
+  SessionAgentloop,
   SessionConfiguration,
   SessionEnvironment,
   SessionModel,
@@ -14,11 +15,13 @@ import type {
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { ModelProvider } from '../model/model-provider.ts'
 import type { Components } from '../sandbox/sandbox.ts'
+import type { Agentloops } from '../turn/agentloop.ts'
 import { brainEnvSchema, type CreateRequest, type RequestedEnvironment, type RequestedTool } from './create-request.ts'
 
 export type PlannerParts = {
   readonly dispatcher: Dispatcher
   readonly components: Pick<Components, 'get'>
+  readonly loops: Agentloops
   readonly schemas: SchemaChecker
   readonly providers: ReadonlyMap<string, ModelProvider>
 }
@@ -49,7 +52,7 @@ export async function planSession(
     parts.dispatcher.binding(environment).checkEnvironment(environment.configuration)
   const tools = await Promise.all(request.tools.map((tool) => planTool(parts, tenant, tool, environments)))
   return {
-    agentloop: planLoop(request),
+    agentloop: await planLoop(parts, tenant, request, environments),
     model: planModel(parts, request),
     system: request.system,
     ...(request.response_format === undefined ? {} : { response_format: request.response_format }),
@@ -69,22 +72,22 @@ function refuseWhatIsNotThereYet(request: CreateRequest): void {
     unsupported(`"${granted.name}" asks for environment grants, which this server does not have yet`)
 }
 
-function planLoop(request: CreateRequest): SessionConfiguration['agentloop'] {
-  const { agentloop } = request
-  const builtin = { type: 'builtin', name: 'default' } as const
-  if (agentloop === undefined) return { implementation: builtin, configuration: null }
-  const { implementation, environment, environments } = agentloop
-  if ((environments ?? []).length > 0)
+async function planLoop(
+  { loops }: PlannerParts,
+  tenant: TenantId,
+  { agentloop }: CreateRequest,
+  environments: readonly SessionEnvironment[],
+): Promise<SessionAgentloop> {
+  if (agentloop === undefined) return { implementation: { type: 'builtin', name: 'default' }, configuration: null }
+  const { environment: name, configuration = null } = agentloop
+  if ((agentloop.environments ?? []).length > 0)
     unsupported('agentloop.environments asks for environment grants, which this server does not have yet')
-  if (environment !== undefined && !request.environments.some(({ name }) => name === environment))
-    refuse(`agentloop.environment names "${environment}", which is no environment of this session`)
-  if (!isJsonObject(implementation) || implementation['type'] !== 'builtin')
-    return unsupported(
-      'this server runs the built-in agentloop only: leave agentloop out, or give implementation {"type":"builtin","name":"default"}',
-    )
-  if (implementation['name'] !== 'default')
-    refuse(`there is no built-in agentloop ${JSON.stringify(implementation['name'])}: its name is "default"`)
-  return { implementation: builtin, configuration: agentloop.configuration ?? null }
+  const environment = environments.find((candidate) => candidate.name === name)
+  if (name !== undefined && environment === undefined)
+    refuse(`agentloop.environment names "${name}", which is no environment of this session`)
+  const asked = { implementation: agentloop.implementation, ...(environment === undefined ? {} : { environment }) }
+  const implementation = await loops.check(tenant, asked)
+  return { implementation, configuration, ...(name === undefined ? {} : { environment: name }) }
 }
 
 function planModel({ providers }: PlannerParts, request: CreateRequest): SessionModel {

@@ -14,6 +14,7 @@ import type { CreateRequest } from './create-request.ts'
 import type { Credentials } from './credentials.ts'
 import type { LiveSession } from './live-session.ts'
 import { KeyTaken, type Answer, type ClaimInHand, type Requests } from './requests.ts'
+import type { Agentloops } from '../turn/agentloop.ts'
 import { planSession } from './session-planner.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -23,6 +24,7 @@ export type SessionServiceParts = {
   readonly requests: Requests
   readonly dispatcher: Dispatcher
   readonly components: Pick<Components, 'get'>
+  readonly loops: Agentloops
   readonly schemas: SchemaChecker
   readonly providers: ReadonlyMap<string, ModelProvider>
   readonly credentials: Credentials

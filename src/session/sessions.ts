@@ -7,7 +7,7 @@ import { readAll, SessionLog } from '../journal/session-log.ts'
 import { recoveryOf, SessionState } from '../journal/session-state.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { ModelProvider } from '../model/model-provider.ts'
-import type { Agentloop } from '../turn/agentloop.ts'
+import type { Agentloops } from '../turn/agentloop.ts'
 import type { ModelAccess } from '../turn/model-caller.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Credentials } from './credentials.ts'
@@ -18,7 +18,7 @@ export type SessionsParts = {
   readonly dispatcher: Dispatcher
   readonly credentials: Credentials
   readonly providers: ReadonlyMap<string, ModelProvider>
-  readonly loop: Agentloop
+  readonly loops: Agentloops
   readonly limits: Limits
   readonly logger: Logger
   readonly defaultIdleTtlMs: number | undefined
@@ -151,10 +151,10 @@ export class Sessions {
   }
 
   #assemble(tenant: TenantId, log: SessionLog, state: SessionState): LiveSession {
-    const { dispatcher, loop, limits, logger, defaultIdleTtlMs } = this.#parts
+    const { dispatcher, loops, limits, logger, defaultIdleTtlMs } = this.#parts
     const modelAccess = (configuration: SessionConfiguration): Promise<ModelAccess> =>
       this.#access(log.session, configuration)
-    return new LiveSession({ tenant, log, state, dispatcher, loop, limits, logger, defaultIdleTtlMs, modelAccess })
+    return new LiveSession({ tenant, log, state, dispatcher, loops, limits, logger, defaultIdleTtlMs, modelAccess })
   }
 
   async #access(session: SessionId, { model }: SessionConfiguration): Promise<ModelAccess> {

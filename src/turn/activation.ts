@@ -11,6 +11,9 @@ import type { EventPage, LoopHost, ToolReturn } from './agentloop.ts'
 import { toolDefinitions } from './model-caller.ts'
 import type { TurnSession } from './turn-session.ts'
 
+/** What a record takes beside its data, about. */
+const RECORD_BYTES = 256
+
 /** The services of one activation (contract 7.2, 7.3). Rejects everything once its signal is aborted or it was closed. */
 export class Activation implements LoopHost {
   readonly #session: TurnSession
@@ -46,7 +49,13 @@ export class Activation implements LoopHost {
     return { kind: 'agentloop', sequence: this.#sequence }
   }
 
+  /** A loop may be a stranger's: what it has written is bounded, whatever it writes. */
+  #charge(data: unknown): void {
+    this.#budget.chargeRecord(RECORD_BYTES + Buffer.byteLength(JSON.stringify(data)))
+  }
+
   async #append(record: NewRecord): Promise<number> {
+    if (record.kind !== 'event') this.#charge(record.data)
     const [committed] = await this.#session.log.commit({ records: [record] })
     return committed?.sequence ?? 0
   }
@@ -57,6 +66,13 @@ export class Activation implements LoopHost {
     const { response_format: inherited } = configuration
     const { response_format: asked, ...rest } = request
     const format = asked === undefined ? inherited : asked
+    for (const { name } of request.tools ?? []) {
+      if (!configuration.tools.some((tool) => tool.name === name))
+        throw new BrainError(
+          'invalid_request',
+          `Cannot offer tool "${name.slice(0, 128)}" to the model: this session has no such tool`,
+        )
+    }
     const whole = {
       ...rest,
       system: request.system ?? configuration.system,
@@ -64,6 +80,7 @@ export class Activation implements LoopHost {
       ...(format === undefined || format === null ? {} : { response_format: format }),
     }
     const keep = commonPrefix(state.transcript, request.messages)
+    this.#charge(request.messages.slice(keep))
     return this.#session.models.call(whole, {
       budget: this.#budget,
       signal: this.#signal,
@@ -73,6 +90,7 @@ export class Activation implements LoopHost {
 
   async dispatch(invocations: readonly ToolInvocation[]): Promise<readonly ToolReturn[]> {
     this.#assertOpen()
+    this.#charge(invocations)
     const requests = invocations.map((invocation) => ({ invocation, budget: this.#budget }))
     const dispatched = await this.#session.dispatcher.start(this.#session, requests)
     if (!('executions' in dispatched)) throw new Error('a dispatch without a claim found one')

@@ -1,5 +1,7 @@
+import type { SessionId, TenantId } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
 import type { Message, ModelRequest, ModelResult, ToolDefinition, UserInput } from '../contract/message.ts'
+import type { SessionAgentloop, SessionConfiguration, SessionEnvironment } from '../contract/session-request.ts'
 import type { JournalRecord, ToolInvocation } from '../journal/record.ts'
 
 /** A tool as a loop sees it (contract 7.2). */
@@ -16,6 +18,13 @@ export type TurnInput = {
   readonly configuration: Json
   readonly system: string
   readonly tools: readonly ActivationTool[]
+  /** The same whenever this activation is looked at again: made of the session and its records alone. */
+  readonly runtime: {
+    /** When `activation_started` was recorded. */
+    readonly logical_time_ms: number
+    /** 32 numbers from 0 to 255. */
+    readonly deterministic_seed: readonly number[]
+  }
 }
 
 export type ToolReturn = {
@@ -45,8 +54,54 @@ export interface LoopHost {
   telemetry(record: Json): void
 }
 
+/** What `turn_failed` will say, where a loop knows better than that it failed. */
+export class AgentloopFailure extends Error {
+  override readonly name = 'AgentloopFailure'
+  readonly code: string
+  readonly retryable: boolean
+  /** Whether it is not known what the loop has done. */
+  readonly ambiguous: boolean
+
+  constructor(
+    code: string,
+    message: string,
+    options: { readonly retryable?: boolean; readonly ambiguous?: boolean } = {},
+  ) {
+    super(message)
+    this.code = code
+    this.retryable = options.retryable ?? false
+    this.ambiguous = options.ambiguous ?? false
+  }
+}
+
+/** Where and when a loop runs. */
+export type ActivationContext = {
+  readonly session: SessionId
+  /** Of `activation_started`. */
+  readonly sequence: number
+  /** Aborted when nobody waits for the loop any more: it is to be stopped, whatever it does. */
+  readonly signal: AbortSignal
+}
+
 /** A way of conducting turns. */
 export interface Agentloop {
-  /** Runs one activation. What it returns becomes `turn_ended.result`; a throw fails the turn. */
-  run(input: TurnInput, host: LoopHost, signal: AbortSignal): Promise<{ readonly result?: Json }>
+  /**
+   * Runs one activation. What it returns becomes `turn_ended.result`; a throw fails the turn.
+   * @throws AgentloopFailure, ModelFailure, BrainError with the code that the turn fails with; anything else is
+   *   `agentloop_failed`.
+   */
+  run(input: TurnInput, host: LoopHost, context: ActivationContext): Promise<{ readonly result?: Json }>
+}
+
+/** The loops of a server. */
+export interface Agentloops {
+  /**
+   * Checks the loop that a session asks for, before there is a session.
+   * @throws BrainError `invalid_request`, `sandbox_unavailable` naming what is wrong.
+   */
+  check(
+    tenant: TenantId,
+    asked: { readonly implementation: Json; readonly environment?: SessionEnvironment },
+  ): Promise<SessionAgentloop['implementation']>
+  of(configuration: SessionConfiguration): Agentloop
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { BrainError, clip, messageOf } from '../kernel/errors.ts'
 import { Lock } from '../kernel/lock.ts'
 import { setLongTimeout } from '../kernel/long-timeout.ts'
@@ -9,7 +10,7 @@ import { MARKER_KEY } from '../journal/session-state.ts'
 import { PAGE_BOUNDS } from '../journal/session-log.ts'
 import { ModelFailure } from '../model/model-provider.ts'
 import { Activation } from './activation.ts'
-import type { ActivationTool, TurnInput } from './agentloop.ts'
+import { type ActivationTool, AgentloopFailure, type TurnInput } from './agentloop.ts'
 import type { TurnSession } from './turn-session.ts'
 import { WakeWatcher } from './wake-watcher.ts'
 
@@ -63,17 +64,16 @@ export class TurnRunner {
    */
   start(input: UserInput, claim: Claim | undefined): Promise<StartedTurn | { readonly claimed: Claimed }> {
     const started = Promise.withResolvers<StartedTurn | { readonly claimed: Claimed }>()
-    const done = this.#lock.run(async () => {
-      try {
-        await this.#turn({ input }, claim, (opened) =>
-          started.resolve('claimed' in opened ? opened : { sequence: opened.sequence, done }),
-        )
-      } finally {
-        // Also when no turn came of it: records that were noted meanwhile found the lock taken.
-        await this.#drainWakes()
-      }
+    const done = Promise.withResolvers<void>()
+    done.promise.catch((error: unknown) => started.reject(error))
+    void this.#lock.run(async () => {
+      const turn = this.#turn({ input }, claim, (opened) =>
+        started.resolve('claimed' in opened ? opened : { sequence: opened.sequence, done: done.promise }),
+      )
+      await turn.then(done.resolve, done.reject)
+      // Nobody waits for these. Also when no turn came of it: records that were noted meanwhile found the lock taken.
+      if (await this.#drainWakes()) this.#hooks.onRest()
     })
-    done.catch((error: unknown) => started.reject(error))
     return started.promise
   }
 
@@ -99,19 +99,23 @@ export class TurnRunner {
     this.#hooks.onRest()
   }
 
-  async #drainWakes(): Promise<void> {
+  /** @returns whether there was one */
+  async #drainWakes(): Promise<boolean> {
+    let isWoken = false
     const session = this.#session
     const { state, logger, log } = session
     while (state.status === 'idle' && session.closing === undefined && this.#wakes.isDue) {
+      isWoken = true
       try {
         await this.#turn({ trigger: 'events' }, undefined, () => undefined)
       } catch (error) {
         logger.error({ session: log.session, error: messageOf(error) }, 'cannot wake the session')
         if (error instanceof BrainError && error.retryable) this.#wakes.retry()
         else this.#wakes.drop()
-        return
+        return isWoken
       }
     }
+    return isWoken
   }
 
   /** One turn, which can be stopped from before its first record on. */
@@ -168,10 +172,13 @@ export class TurnRunner {
     const batch = await log.page(since, PAGE_BOUNDS)
     const [started] = await log.commit({ records: [{ kind: 'activation_started', data: { since } }] })
     const delivered = batch.records.at(-1)?.sequence ?? since
-    const activation = new Activation(this.#session, { sequence: started?.sequence ?? 0, delivered, signal })
+    if (started === undefined) throw new Error('an append answered no record')
+    const { sequence } = started
+    const activation = new Activation(this.#session, { sequence, delivered, signal })
     try {
       const stopped = rejectOnAbort(signal)
-      const running = loop.run(this.#turnInput(trigger, batch.records), activation, signal)
+      const input = this.#turnInput(trigger, batch.records, started)
+      const running = loop.run(input, activation, { session: log.session, sequence, signal })
       running.catch(() => undefined)
       const { result } = await Promise.race([running, stopped.promise]).finally(stopped.release)
       await this.#session.interrupting
@@ -182,8 +189,8 @@ export class TurnRunner {
     }
   }
 
-  #turnInput(trigger: Trigger, events: readonly JournalRecord[]): TurnInput {
-    const { configuration, state } = this.#session
+  #turnInput(trigger: Trigger, events: readonly JournalRecord[], started: JournalRecord): TurnInput {
+    const { configuration, state, log } = this.#session
     return {
       ...('input' in trigger ? { input: trigger.input } : {}),
       transcript: state.transcript,
@@ -196,6 +203,10 @@ export class TurnRunner {
         const environments = Object.keys(tool.placements)
         return { name, description, input_schema, output_schema: output_schema ?? {}, environments }
       }),
+      runtime: {
+        logical_time_ms: started.recorded_at_ms,
+        deterministic_seed: [...createHash('sha256').update(`${log.session} ${started.sequence}`).digest()],
+      },
     }
   }
 
@@ -238,7 +249,7 @@ function isStop(cause: unknown): cause is Stop {
 
 function toFailure(cause: unknown): Failure {
   if (isStop(cause)) return { ...cause, retryable: false, ambiguous: false }
-  if (cause instanceof ModelFailure) {
+  if (cause instanceof ModelFailure || cause instanceof AgentloopFailure) {
     const { code, retryable, ambiguous } = cause
     return { code, message: clip(cause.message), retryable, ambiguous }
   }

@@ -61,10 +61,10 @@ describe('published packages', () => {
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
   describe('@aexhq/brain', () => {
-    it('exports the world of a tool as it stands in wit/', async () => {
-      const script = `process.stdout.write(import.meta.resolve('@aexhq/brain/contracts/tool.wit'))`
+    it.each(['tool.wit', 'agentloop.wit'])('exports %s as it stands in wit/', async (world) => {
+      const script = `process.stdout.write(import.meta.resolve('@aexhq/brain/contracts/${world}'))`
       const { out } = await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })
-      expect(await readFile(new URL(out))).toEqual(await readFile(join(root, 'wit/tool.wit')))
+      expect(await readFile(new URL(out))).toEqual(await readFile(join(root, 'wit', world)))
     })
 
     it('imports in Node and bundles for a browser without anything of Node', async () => {

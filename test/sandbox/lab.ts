@@ -8,7 +8,14 @@ import type { ComponentId } from '../../src/kernel/ids.ts'
 import { plantScript } from '../../src/sandbox/audit/plant-script.ts'
 import { probeLevel } from '../../src/sandbox/level.ts'
 import { openProcessSandbox, type ProcessSandboxOptions } from '../../src/sandbox/process-sandbox.ts'
-import type { HostServices, Invocation, InvocationEnd, InvocationFacts, Sandbox } from '../../src/sandbox/sandbox.ts'
+import type {
+  HostServices,
+  Invocation,
+  InvocationEnd,
+  InvocationFacts,
+  Sandbox,
+  ToolEntry,
+} from '../../src/sandbox/sandbox.ts'
 
 /** Landlock, which starts quickest: bwrap is not looked for. What is about levels runs at both (levels.ts). */
 export const level = await probeLevel({ searchPath: '' })
@@ -22,7 +29,9 @@ export const scripted = (body: string, before = ''): string =>
   `export async function instantiate(getCoreModule, imports, instantiateCore) {\n${before}\nreturn { run(invocation) {\n${body}\n} } }\n`
 
 export type Ended = { readonly end: InvocationEnd; readonly facts: InvocationFacts }
-export type CallOptions = Partial<Omit<Invocation, 'component'>> & { readonly services?: HostServices['call'] }
+/** `input`, `configuration` and `deadlineAtMs` are those of a tool, unless there is another entry. */
+export type CallOptions = Partial<Omit<Invocation, 'component'>> &
+  Partial<Omit<ToolEntry, 'role'>> & { readonly services?: HostServices['call'] }
 
 export class Lab implements AsyncDisposable {
   readonly data: string
@@ -38,15 +47,14 @@ export class Lab implements AsyncDisposable {
   plant(js: string, cores?: Readonly<Record<string, Uint8Array>>): ComponentId {
     return plantScript(this.data, js, cores)
   }
-  start(component: ComponentId, { services, ...more }: CallOptions = {}) {
+  start(component: ComponentId, options: CallOptions = {}) {
+    const { services, input = '{}', configuration = '{}', deadlineAtMs = 0, ...more } = options
     return this.sandbox.invoke(
       {
         key: component,
         owner: 'session',
         component,
-        input: '{}',
-        configuration: '{}',
-        deadlineAtMs: 0,
+        entry: { role: 'tool', input, configuration, deadlineAtMs },
         deadlineInMs: 30_000,
         mounts: [],
         secrets: {},

@@ -350,7 +350,7 @@ describe('brain:tool/host', () => {
   })
 
   it('gives refusals to the guest, except for telemetry, which never fails', () => {
-    const refusal = { code: 'emit_limit', message: 'Cannot emit: enough' }
+    const refusal = { code: 'emit_limit', message: 'Cannot emit: enough', retryable: false }
     const { emit, telemetry } = hostOf({
       hostCall() {
         throw new HostRefusal(refusal)

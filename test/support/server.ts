@@ -105,8 +105,8 @@ export class TestServer {
     return this.request('POST', path, json === undefined ? options : { ...options, json })
   }
 
-  async admit(bytes: Uint8Array): Promise<string> {
-    const response = await this.request('POST', '/v1/tools', { bytes, type: 'application/wasm' })
+  async admit(bytes: Uint8Array, resource: 'tools' | 'agentloops' = 'tools'): Promise<string> {
+    const response = await this.request('POST', `/v1/${resource}`, { bytes, type: 'application/wasm' })
     if (response.status !== 200) throw new Error(`not admitted: ${response.status} ${response.text}`)
     return response.body.id as string
   }
@@ -149,6 +149,7 @@ export class TestServer {
           configuration: options.grants ?? { filesystem: { workspace: 'write', scratch: 'write' } },
         },
       ],
+      ...options.request,
     })
     if (created.status !== 200) throw new Error(`no session: ${created.status} ${created.body.message}`)
     return new TestSession(this, created.body.session_id as string, tools[0]?.name ?? 'tool')
@@ -160,6 +161,8 @@ export type SessionOptions = {
   readonly configuration?: unknown
   readonly grants?: unknown
   readonly script?: unknown
+  /** Further members of the create request. */
+  readonly request?: object
 }
 
 export class TestSession {

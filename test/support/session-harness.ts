@@ -15,14 +15,16 @@ import { toProblem } from '../../src/http/problem.ts'
 import type { ModelProvider } from '../../src/model/model-provider.ts'
 import { scriptedProvider } from '../../src/model/scripted/scripted-provider.ts'
 import { parseCreateRequest } from '../../src/session/create-request.ts'
+import { BrainEnv } from '../../src/sandbox/brain-env.ts'
 import { DirectCalls, type CallAnswer, type DirectCall } from '../../src/session/direct-calls.ts'
 import { EventFeed } from '../../src/session/event-feed.ts'
 import { Requests, type Answer, type ClaimInHand, type Work } from '../../src/session/requests.ts'
 import { SessionService } from '../../src/session/session-service.ts'
 import { Sessions } from '../../src/session/sessions.ts'
 import { ToolActivity } from '../../src/session/tool-activity.ts'
-import type { Agentloop } from '../../src/turn/agentloop.ts'
-import { builtinLoop } from '../../src/turn/loops/builtin/builtin-loop.ts'
+import type { Agentloop, Agentloops } from '../../src/turn/agentloop.ts'
+import { ServedAgentloops } from '../../src/turn/loops/agentloops.ts'
+import { ComponentLoops } from '../../src/turn/loops/component/component-loops.ts'
 import { HandBinding } from './hand-binding.ts'
 
 export const TOOL_IMPLEMENTATION = {
@@ -56,6 +58,10 @@ export type HarnessOptions = {
   readonly schemas?: SchemaChecker
   /** In place of the scripted one, under its name. */
   readonly provider?: ModelProvider
+}
+
+const neverCalled = (): never => {
+  throw new Error('no component is admitted here')
 }
 
 /** Opens harnesses that share one thread for schemas, which ends with the tests of the file. */
@@ -96,12 +102,23 @@ export function openHarness(options: HarnessOptions = {}) {
     ['scripted', options.provider ?? scriptedProvider([{ text: 'done' }])],
     ...(options.providers ?? []).map((provider) => [provider.id, provider] as const),
   ])
+  const served = new ServedAgentloops(
+    new ComponentLoops({
+      sandbox: { level: { name: 'none', landlockAbi: 0, remarks: ['a test'], unsafe: true }, invoke: neverCalled },
+      components: { get: async () => undefined, ensureArtifact: neverCalled },
+      brainEnv: new BrainEnv({ secrets: [], filesystem: [], network: [] }, () => undefined),
+      callLogs,
+      limits,
+    }),
+  )
+  const { loop } = options
+  const loops: Agentloops = loop === undefined ? served : { check: served.check, of: () => loop }
   const sessions = new Sessions({
     journal,
     dispatcher,
     credentials,
     providers,
-    loop: options.loop ?? builtinLoop,
+    loops,
     limits,
     logger: silent,
     defaultIdleTtlMs: options.defaultIdleTtlMs,
@@ -117,6 +134,7 @@ export function openHarness(options: HarnessOptions = {}) {
     requests,
     dispatcher,
     components: { get: async () => undefined },
+    loops,
     schemas,
     providers,
     credentials,

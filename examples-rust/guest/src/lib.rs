@@ -17,7 +17,7 @@ mod workspace;
 #[doc(hidden)]
 pub mod bindings {
     wit_bindgen::generate!({
-        path: "../../wit",
+        path: "../../wit/tool.wit",
         world: "tool",
         pub_export_macro: true,
         default_bindings_module: "brain_guest::bindings",

@@ -2,36 +2,22 @@ import { z } from 'zod'
 import { BrainError, clip, messageOf } from '../../kernel/errors.ts'
 import { isIdentifier, parseComponentId, type ComponentId } from '../../kernel/ids.ts'
 import { isJsonObject, type Json } from '../../kernel/json.ts'
-import { covers, type NetworkOrigin, parseOrigin } from '../../contract/network-origin.ts'
-import type {
-  BrainEnvConfiguration,
-  ComponentImplementation,
-  SessionEnvironment,
-} from '../../contract/session-request.ts'
+import type { ComponentImplementation } from '../../contract/session-request.ts'
 import type { BoundCall, CallServices, Receipt, RunningCall, ToolBinding } from '../../dispatch/tool-binding.ts'
+import { assertRunnable, type BrainEnv } from '../../sandbox/brain-env.ts'
 import type {
   Components,
   Execution,
   HostMethod,
   InvocationEnd,
   InvocationFacts,
-  Mount,
   Sandbox,
 } from '../../sandbox/sandbox.ts'
-
-/** What the operator lets a brainEnv hold (contract 6.1). */
-export type BrainEnvAllowance = {
-  readonly secrets: readonly string[]
-  readonly filesystem: readonly ('workspace' | 'scratch')[]
-  readonly network: readonly NetworkOrigin[]
-}
 
 export type ComponentBindingParts = {
   readonly sandbox: Sandbox
   readonly components: Pick<Components, 'get'> & { ensureArtifact(id: ComponentId): Promise<void> }
-  readonly allow: BrainEnvAllowance
-  /** Value of a secret, read at each call; undefined when the server does not have it. */
-  readonly secret: (name: string) => string | undefined
+  readonly brainEnv: BrainEnv
 }
 
 const implementationSchema = z.strictObject({
@@ -48,14 +34,14 @@ export function componentBinding(parts: ComponentBindingParts): ToolBinding {
     driver: 'brain',
     async checkPlacement(tenant, implementation, environment) {
       const { id } = parseImplementation(implementation)
-      assertRunnable(parts.sandbox)
-      if ((await parts.components.get(tenant, parseComponentId(id))) === undefined)
+      assertRunnable(parts.sandbox.level)
+      if ((await parts.components.get(tenant, parseComponentId(id)))?.role !== 'tool')
         throw new BrainError(
           'invalid_request',
-          `Cannot place a tool in environment "${environment.name}": component ${id} is not admitted; upload it to POST /v1/tools first`,
+          `Cannot place a tool in environment "${environment.name}": no tool ${id} is admitted; upload it to POST /v1/tools first`,
         )
     },
-    checkEnvironment: (configuration) => checkGrants(parts, configuration),
+    checkEnvironment: (configuration) => parts.brainEnv.check(configuration),
     start: (call, services) => startCall(parts, call, services),
   }
 }
@@ -75,58 +61,6 @@ function parseImplementation(implementation: Json): ComponentImplementation {
   return parsed.data
 }
 
-function assertRunnable({ level }: Sandbox): void {
-  if (level.name !== 'none' || level.unsafe) return
-  const reason = level.remarks.join('; ')
-  throw new BrainError(
-    'sandbox_unavailable',
-    `Cannot run components on this machine: ${reason}. Use Linux 5.13 or newer with landlock and seccomp, or set BRAIN_ENV_UNSAFE=1 for code that you trust`,
-  )
-}
-
-const deny = (what: string, remedy: string): never => {
-  throw new BrainError('invalid_request', `Cannot grant ${what}: ${remedy}`)
-}
-
-function checkGrants({ allow, secret }: ComponentBindingParts, configuration: BrainEnvConfiguration): void {
-  for (const name of configuration.secrets ?? []) {
-    if (!allow.secrets.includes(name)) deny(`secret "${name}"`, "it is not on the server's list BRAIN_ENV_SECRET_ALLOW")
-    if (secret(name) === undefined)
-      deny(`secret "${name}"`, 'it is allowed, but the server has no variable of that name')
-  }
-  for (const origin of configuration.network ?? []) {
-    if (!isAllowed(allow.network, origin))
-      deny(`network access to "${origin}"`, "it is not on the server's list BRAIN_ENV_NETWORK_ALLOW")
-  }
-  for (const directory of ['workspace', 'scratch'] as const) {
-    if (configuration.filesystem?.[directory] !== undefined && !allow.filesystem.includes(directory))
-      deny(`filesystem "${directory}"`, "it is not on the server's list BRAIN_ENV_FILESYSTEM_ALLOW")
-  }
-}
-
-function isAllowed(list: readonly NetworkOrigin[], text: string): boolean {
-  const wanted = parseOrigin(text)
-  return wanted !== undefined && list.some((allowed) => covers(allowed, wanted))
-}
-
-/** The name of a session's workspace in one environment. */
-export const workspaceName = (session: string, environment: string): string => `${session}/${environment}`
-
-/** What the session was granted, within what the operator allows now: lists shrink while sessions live. */
-function mountsOf({ allow }: ComponentBindingParts, session: string, environment: SessionEnvironment): Mount[] {
-  const { workspace, scratch } = environment.configuration.filesystem ?? {}
-  const mounts: Mount[] = []
-  if (workspace !== undefined && allow.filesystem.includes('workspace'))
-    mounts.push({
-      guest: '/workspace',
-      workspace: workspaceName(session, environment.name),
-      write: workspace === 'write',
-    })
-  if (scratch !== undefined && allow.filesystem.includes('scratch'))
-    mounts.push({ guest: '/scratch', write: scratch === 'write' })
-  return mounts
-}
-
 function startCall(parts: ComponentBindingParts, call: BoundCall, services: CallServices): RunningCall {
   let execution: Execution | undefined
   let stopped: 'timeout' | 'cancelled' | undefined
@@ -142,13 +76,14 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
         key: [call.session, call.environment.name, call.tool, id].join('/'),
         owner: call.session,
         component,
-        input: call.input,
-        configuration: JSON.stringify(configuration),
-        deadlineAtMs: call.deadlineAtMs,
+        entry: {
+          role: 'tool',
+          input: call.input,
+          configuration: JSON.stringify(configuration),
+          deadlineAtMs: call.deadlineAtMs,
+        },
         ...(call.deadlineInMs === undefined ? {} : { deadlineInMs: Math.max(0, call.deadlineInMs - spent) }),
-        mounts: mountsOf(parts, call.session, call.environment),
-        secrets: secretsOf(parts, call.environment),
-        network: networkOf(parts, call.environment),
+        ...parts.brainEnv.grants(call.session, call.environment),
       },
       { call: (method, args) => callHost(services, method, args) },
     )
@@ -166,44 +101,34 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
   }
 }
 
-function networkOf({ allow }: ComponentBindingParts, environment: SessionEnvironment): string[] {
-  return (environment.configuration.network ?? []).filter((origin) => isAllowed(allow.network, origin))
-}
+type Answer = (
+  services: CallServices,
+  first: string | undefined,
+  second: string | undefined,
+) => Promise<number | string>
 
-function secretsOf({ secret }: ComponentBindingParts, environment: SessionEnvironment): Record<string, string> {
-  const values: Record<string, string> = {}
-  for (const name of environment.configuration.secrets ?? []) {
-    const value = secret(name)
-    if (value !== undefined) values[name] = value
-  }
-  return values
+/** The functions of `brain:tool/host`; the others are for agentloops. */
+const ANSWERS: Partial<Readonly<Record<HostMethod, Answer>>> = {
+  emit: (services, kind = '', payload = '') => services.emit(kind, payload),
+  emitResult: (services, outcome = '') => services.emitResult(outcome),
+  returned: (services, outcome) => services.returned(outcome),
+  finish: (services, outcome) => services.finish(outcome),
+  model: (services, request = '') => services.model(request),
+  environments: (services, request = '') => services.environments(request),
+  async telemetry(services, record = '') {
+    services.note({ type: 'telemetry', record })
+    return ''
+  },
 }
 
 async function callHost(
   services: CallServices,
   method: HostMethod,
-  args: readonly (string | undefined)[],
+  [first, second]: readonly (string | undefined)[],
 ): Promise<string> {
-  const [first, second] = args
-  switch (method) {
-    case 'emit':
-      return String(await services.emit(first ?? '', second ?? ''))
-    case 'emitResult':
-      return String(await services.emitResult(first ?? ''))
-    case 'returned':
-      return String(await services.returned(first))
-    case 'finish':
-      return String(await services.finish(first))
-    case 'model':
-      return services.model(first ?? '')
-    case 'environments':
-      return services.environments(first ?? '')
-    case 'telemetry':
-      services.note({ type: 'telemetry', record: first ?? '' })
-      return ''
-    default:
-      return method satisfies never
-  }
+  const answer = ANSWERS[method]
+  if (answer === undefined) throw new BrainError('unsupported_host_call', `Cannot call ${method}: it is for agentloops`)
+  return String(await answer(services, first, second))
 }
 
 function noteFacts(services: CallServices, facts: InvocationFacts): void {

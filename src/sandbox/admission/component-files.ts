@@ -28,10 +28,11 @@ function parseRecord(bytes: Buffer, id: ComponentId): StoredComponent {
   const record: unknown = JSON.parse(bytes.toString('utf8'))
   if (!isJsonObject(record) || record['format'] !== FORMAT || record['id'] !== id)
     throw new Error('it has another form')
-  const { bytes: size, imports, metadata } = record
-  if (typeof size !== 'number' || !Array.isArray(imports)) throw new Error('it has another form')
+  const { bytes: size, imports, metadata, role = 'tool' } = record
+  const isRole = role === 'tool' || role === 'agentloop'
+  if (typeof size !== 'number' || !Array.isArray(imports) || !isRole) throw new Error('it has another form')
   const said = metadata === undefined ? {} : { metadata: storedMetadata(metadata) }
-  return { id, bytes: size, imports: imports.map(String), ...said }
+  return { id, role, bytes: size, imports: imports.map(String), ...said }
 }
 
 const isComponentId = (name: string): name is ComponentId => COMPONENT_ID.test(name)

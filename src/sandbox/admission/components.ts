@@ -4,7 +4,7 @@ import { BrainError, messageOf } from '../../kernel/errors.ts'
 import type { ComponentId } from '../../kernel/ids.ts'
 import { describeLimit, type Limits } from '../../contract/limits.ts'
 import type { SchemaChecker } from '../../contract/schema-checker.ts'
-import type { Component, Components, SandboxLevel } from '../sandbox.ts'
+import type { Component, ComponentRole, Components, SandboxLevel } from '../sandbox.ts'
 import type { SpawnChild } from './admission-child.ts'
 import { componentFile, digestOf, readOwnFile } from './artifact.ts'
 import { ArtifactCache } from './artifact-cache.ts'
@@ -66,6 +66,7 @@ export async function openComponents(settings: ComponentsSettings): Promise<Comp
 
 /** One upload on its way. */
 type Attempt = Upload & {
+  readonly role: ComponentRole
   readonly staged: string
   readonly tenant: string
   readonly atMs: number
@@ -91,12 +92,12 @@ class StoredComponents implements ComponentStore {
     this.#places = new Limiter(settings.limits.admissions, MAX_WAITING)
   }
 
-  async admit(tenant: string, upload: AsyncIterable<Uint8Array>): Promise<Component> {
+  async admit(tenant: string, upload: AsyncIterable<Uint8Array>, role: ComponentRole = 'tool'): Promise<Component> {
     this.#checkLevel()
     if (this.#closing.signal.aborted || this.#uploads >= MAX_UPLOADS) throw tooBusy()
     this.#uploads++
     try {
-      return await this.#admit(tenant, upload)
+      return await this.#admit(tenant, upload, role)
     } finally {
       this.#uploads--
     }
@@ -113,14 +114,15 @@ class StoredComponents implements ComponentStore {
     )
   }
 
-  async #admit(tenant: string, chunks: AsyncIterable<Uint8Array>): Promise<Component> {
+  async #admit(tenant: string, chunks: AsyncIterable<Uint8Array>, role: ComponentRole): Promise<Component> {
     const staged = await onStorage('store the upload', () => this.#files.stage())
     try {
       const { limits, clock } = this.#settings
       const upload = await receiveUpload(chunks, staged, limits)
-      const attempt: Attempt = { ...upload, staged, tenant, atMs: clock.now(), installed: false }
+      const attempt: Attempt = { ...upload, role, staged, tenant, atMs: clock.now(), installed: false }
       for (let round = 0; round < MAX_ROUNDS; round++) {
-        const component = await this.#admissions.run(upload.id, () => this.#prepare(attempt))
+        // Of the same bytes at most one role is admitted: who asks for another one is told why by an attempt of its own.
+        const component = await this.#admissions.run(`${role} ${upload.id}`, () => this.#prepare(attempt))
         const granted = await this.#change(upload.id, () => this.#files.grant(tenant, upload.id, attempt.atMs))
         // Installed by this very upload and gone already: its tenant took it away again.
         const admittedAtMs = granted ?? (attempt.installed ? attempt.atMs : undefined)
@@ -137,17 +139,19 @@ class StoredComponents implements ComponentStore {
   }
 
   async #prepare(attempt: Attempt): Promise<StoredComponent> {
-    const { id } = attempt
-    return (await this.#files.readIntact(id)) ?? (await this.#places.run(() => this.#judge(attempt), tooBusy))
+    const stored = await this.#files.readIntact(attempt.id)
+    if (stored?.role === attempt.role) return stored
+    return await this.#places.run(() => this.#judge(attempt), tooBusy)
   }
 
   async #judge(attempt: Attempt): Promise<StoredComponent> {
-    const { id, bytes: size, staged } = attempt
+    const { id, role, bytes: size, staged } = attempt
     const { limits, schemas } = this.#settings
     const bytes = await onStorage('read the upload', () => readOwnFile(join(staged, UPLOAD), limits.packageBytes))
-    const gated = gate(bytes, limits)
-    const said = gated.metadata === undefined ? {} : { metadata: await readMetadata(gated.metadata, schemas) }
-    const component: StoredComponent = { id, bytes: size, imports: gated.imports, ...said }
+    const gated = gate(bytes, limits, role)
+    const isSaid = role === 'tool' && gated.metadata !== undefined
+    const said = isSaid ? { metadata: await readMetadata(gated.metadata, schemas) } : {}
+    const component: StoredComponent = { id, role, bytes: size, imports: gated.imports, ...said }
     this.#checkRoom(size)
     try {
       // The artifact first: whoever sees the component can run it at once.
@@ -240,7 +244,8 @@ class StoredComponents implements ComponentStore {
         const { limits, directory } = this.#settings
         const bytes = await readOwnFile(componentFile(directory, id), limits.componentsBytes)
         if ((await digestOf(bytes)) !== id) throw new Error('its stored bytes are damaged; upload it again')
-        await this.#makeArtifact(id, bytes, gate(bytes, limits))
+        const { role } = await this.#files.read(id)
+        await this.#makeArtifact(id, bytes, gate(bytes, limits, role))
       }, tooBusy)
     } catch (cause) {
       if (cause instanceof BrainError && cause.code === 'overloaded') throw cause

@@ -3,7 +3,8 @@ import { ComponentWalk } from './component-walk.ts'
 import { isComponent, isCoreModule, isWasm } from './core-module.ts'
 import { entryType } from './entry-type.ts'
 import { refusal } from './refusal.ts'
-import { checkEntryType, checkWorld, ENTRY } from './world.ts'
+import type { ComponentRole } from '../sandbox.ts'
+import { checkEntryType, checkWorld, WORLDS } from './world.ts'
 
 const MAX_MODULES = 64
 const MAX_DEPTH = 8
@@ -43,14 +44,16 @@ function checkKind(bytes: Uint8Array): void {
  * Judges an upload without running or compiling anything of it: a pure function, linear in its size, that answers or
  * refuses for any bytes whatever (design 2, sandbox 7.1).
  *
+ * @param role what it is sent as; default: a tool.
  * @throws BrainError `invalid_request` that tells the faults apart (`details.fault`).
  */
-export function gate(bytes: Uint8Array, limits: GateLimits): Gated {
+export function gate(bytes: Uint8Array, limits: GateLimits, role: ComponentRole = 'tool'): Gated {
   checkKind(bytes)
   const walk = new ComponentWalk({ modules: MAX_MODULES, instances: limits.coreInstances, depth: MAX_DEPTH })
   const facts = walk.walk(new BinaryReader(bytes, 0, bytes.length))
-  const imports = checkWorld(facts.imports, facts.exports)
-  checkEntryType(entryType(bytes, ENTRY))
+  const world = WORLDS[role]
+  const imports = checkWorld(facts.imports, facts.exports, world)
+  checkEntryType(entryType(bytes, world.entry), world)
   const sections = facts.custom.filter(({ name }) => name === METADATA_SECTION)
   const metadata = sections.find(({ depth }) => depth === 0) ?? sections[0]
   return { imports, metadata: metadata?.content, modules: facts.modules }

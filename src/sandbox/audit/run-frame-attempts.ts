@@ -57,10 +57,10 @@ class Attacked {
 
   async call(script: string, answer: Answer): Promise<InvocationEnd> {
     const component = plantScript(this.#data, script)
-    const order = { key: component, owner: component, component, input: '{}', configuration: '{}' }
+    const entry = { role: 'tool', input: '{}', configuration: '{}', deadlineAtMs: 0 } as const
+    const order = { key: component, owner: component, component, entry, deadlineInMs: CALL_MS }
     const nothing = { mounts: [], secrets: {}, network: [] }
-    const deadlines = { deadlineAtMs: 0, deadlineInMs: CALL_MS }
-    const { end } = await this.#sandbox.invoke({ ...order, ...nothing, ...deadlines }, { call: answer }).ended
+    const { end } = await this.#sandbox.invoke({ ...order, ...nothing }, { call: answer }).ended
     return end
   }
 

@@ -1,15 +1,15 @@
 import { runInThisContext } from 'node:vm'
 import type { LoadHead } from '../wire/box-frames.ts'
+import type { unpackAgentloopEntry, unpackToolEntry } from '../wire/entries.ts'
 import { plainScript } from '../wire/plain-script.ts'
 import { type Instance, type Memory, type Module, WasmInstance, WasmMemory, WasmModule } from './web-assembly.ts'
 
-/** The export of `brain:tool` as jco gives it. */
-export type Tool = {
-  readonly run: (invocation: {
-    readonly inputJson: string
-    readonly configurationJson: string
-    readonly deadlineAtMs: bigint
-  }) => unknown
+/** What a component exports, as jco gives it. */
+export type Guest = {
+  /** Of a tool: the text of its result. */
+  readonly run: (invocation: ReturnType<typeof unpackToolEntry>) => unknown
+  /** Of an agentloop. */
+  readonly turn: (input: ReturnType<typeof unpackAgentloopEntry>) => { readonly resultJson?: unknown }
 }
 
 type Script = {
@@ -17,7 +17,7 @@ type Script = {
     getCoreModule: (name: string) => Module,
     imports: object,
     instantiateCore: (module: Module, imports: object) => Instance,
-  ) => Promise<Tool>
+  ) => Promise<Guest>
   /** Lets go of the last instance; a script that keeps none has no such function. */
   readonly release: () => void
 }
@@ -41,11 +41,11 @@ export class Component {
   }
 
   /** A fresh instance. `memoryBytes` counts for it from now on; only one lives at a time. */
-  async instantiate(): Promise<Tool> {
+  async instantiate(): Promise<Guest> {
     this.release()
     // In an object: an export named `then` would make the instance itself a promise that never settles.
-    const { tool } = await wrapped(this.#script.instantiate(this.#module, this.#imports, this.#instantiateCore))
-    return tool
+    const { guest } = await wrapped(this.#script.instantiate(this.#module, this.#imports, this.#instantiateCore))
+    return guest
   }
 
   /** Nothing holds the latest instance from here on, so that it can be collected. */
@@ -83,4 +83,4 @@ export class Component {
   }
 }
 
-const wrapped = async (tool: Promise<Tool>): Promise<{ readonly tool: Tool }> => ({ tool: await tool })
+const wrapped = async (guest: Promise<Guest>): Promise<{ readonly guest: Guest }> => ({ guest: await guest })

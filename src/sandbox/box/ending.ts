@@ -1,7 +1,7 @@
 import { END, errorText } from '../wire/box-frames.ts'
 import { Exit, LimitReached } from './wasi/ending.ts'
 
-/** How `run` ended, ready to be sent. */
+/** How the entry ended, ready to be sent. */
 export type Ending = { readonly kind: number; readonly text: Buffer }
 
 const MAX_CHARACTERS = 4096
@@ -28,9 +28,9 @@ export function describe(error: unknown): Buffer {
   return Buffer.from(errorText(code, text))
 }
 
-type ToolError = { readonly code: string; readonly message: string }
+type GuestError = { readonly code: string; readonly message: string; readonly retryable?: unknown }
 
-const isToolError = (value: unknown): value is ToolError =>
+const isGuestError = (value: unknown): value is GuestError =>
   typeof value === 'object' &&
   value !== null &&
   'code' in value &&
@@ -42,11 +42,14 @@ const isToolError = (value: unknown): value is ToolError =>
 const payloadOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null && 'payload' in error ? error.payload : undefined
 
-/** What was thrown out of `run`. */
+/** What was thrown out of the entry. */
 export function endingOf(error: unknown): Ending {
   if (error instanceof Exit) return { kind: END.EXIT, text: Buffer.of(error.success ? 1 : 0) }
   if (error instanceof LimitReached) return { kind: END.FATAL, text: Buffer.from(errorText(error.code, error.message)) }
   const payload = payloadOf(error)
-  if (isToolError(payload)) return { kind: END.ERROR, text: Buffer.from(errorText(payload.code, payload.message)) }
+  if (isGuestError(payload)) {
+    const kind = payload.retryable === true ? END.RETRYABLE_ERROR : END.ERROR
+    return { kind, text: Buffer.from(errorText(payload.code, payload.message)) }
+  }
   return { kind: END.FATAL, text: describe(error) }
 }

@@ -1,8 +1,10 @@
 // Runs in a box: receives one component, then runs invocations, each in a fresh instance that was made beforehand.
 // Everything here shares a process with hostile code: it keeps honest tools right, it protects nobody.
+import type { ComponentRole } from '../sandbox.ts'
 import { DONE_HEAD, END, FAULT, FROM_BOX, type LoadHead } from '../wire/box-frames.ts'
+import { entryTexts, type Texts, unpackAgentloopEntry, unpackToolEntry } from '../wire/entries.ts'
 import { unpackTexts } from '../wire/texts.ts'
-import { Component, type Tool } from './component.ts'
+import { Component, type Guest } from './component.ts'
 import { describe, type Ending, endingOf } from './ending.ts'
 import { settleEngine } from './engine-defaults.ts'
 import { limitRequests, openGate, receive, send, shrinkInbox, takeOutputCounts } from './rpc.ts'
@@ -39,14 +41,20 @@ function load(): { readonly component: Component; readonly head: LoadHead } {
   }
 }
 
-function run(tool: Tool, body: Buffer): Ending {
-  const [deadline = '0', configuration = '', input = '', ...mounts] = unpackTexts(body)
-  beginInvocation({ mounts: mounts.map((path) => path ?? '') })
+function enter(guest: Guest, role: ComponentRole, texts: Texts): string {
+  if (role === 'tool') return String(guest.run(unpackToolEntry(texts)))
+  const { resultJson } = guest.turn(unpackAgentloopEntry(texts))
+  return typeof resultJson === 'string' ? resultJson : ''
+}
+
+function run(guest: Guest, role: ComponentRole, body: Buffer): Ending {
+  const texts = unpackTexts(body)
+  beginInvocation({ mounts: texts.slice(entryTexts[role]).map((path) => path ?? '') })
   openGate(true)
   try {
-    const text = tool.run({ inputJson: input, configurationJson: configuration, deadlineAtMs: BigInt(deadline) })
+    const text = enter(guest, role, texts)
     settleInvocation()
-    return { kind: END.VALUE, text: Buffer.from(String(text)) }
+    return { kind: END.VALUE, text: Buffer.from(text) }
   } catch (error) {
     const ending = endingOf(error)
     settleAnyway()
@@ -95,7 +103,7 @@ class Instances {
     this.#dead++
   }
 
-  async next(): Promise<Tool> {
+  async next(): Promise<Guest> {
     if (this.#deadBytes > this.#most) await this.#collect()
     try {
       return await this.#component.instantiate()
@@ -120,20 +128,20 @@ async function main(): Promise<void> {
   const { component, head } = load()
   const instances = new Instances(component, head.limits.linearMemoryBytes)
   for (;;) {
-    let tool: Tool | undefined
+    let guest: Guest | undefined
     try {
-      tool = await instances.next()
+      guest = await instances.next()
     } catch (error) {
       fail(FAULT.CANNOT_START, error)
     }
     send(FROM_BOX.IDLE)
     const { body } = receive()
     const started = performance.now()
-    const ending = run(tool, body)
+    const ending = run(guest, head.role, body)
     report(ending, performance.now() - started)
     // After a trap this instance is in no defined state: nothing of it is entered again.
     if (ending.kind === END.FATAL || ending.kind === END.EXIT) process.exit(0)
-    tool = undefined
+    guest = undefined
     instances.bury()
   }
 }

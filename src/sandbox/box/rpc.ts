@@ -1,7 +1,7 @@
 // The box's only way out: blocking frames on fd 3. One request at a time; the answer is read before anything else.
 import { readSync, writeSync } from 'node:fs'
 import { FRAME_HEAD } from '../wire/frames.ts'
-import { FROM_BOX, HOST_METHODS, readError, REPLY_OK } from '../wire/box-frames.ts'
+import { FROM_BOX, HOST_METHODS, readError, REPLY_OK, REPLY_RETRYABLE_ERROR } from '../wire/box-frames.ts'
 import { packTexts } from '../wire/texts.ts'
 
 const CHANNEL = 3
@@ -103,10 +103,12 @@ export function egressRequest(parts: readonly Uint8Array[]): Buffer {
 
 export type HostMethodName = (typeof HOST_METHODS)[number]
 
-/** A refusal of the host: jco hands `payload` to the guest as the error of its result. */
+type RefusalPayload = { readonly code: string; readonly message: string; readonly retryable: boolean }
+
+/** A refusal of the host: jco hands `payload` to the guest as the error of its result; tools are not told `retryable`. */
 export class HostRefusal extends Error {
-  readonly payload: { readonly code: string; readonly message: string }
-  constructor(payload: { readonly code: string; readonly message: string }) {
+  readonly payload: RefusalPayload
+  constructor(payload: RefusalPayload) {
     super(payload.message)
     this.payload = payload
   }
@@ -127,11 +129,12 @@ export function hostCall(method: HostMethodName, texts: readonly (string | undef
     throw new HostRefusal({
       code: 'output_limit',
       message: `Cannot call ${method}: its arguments have ${packed.length} bytes, the limit is ${largest} bytes`,
+      retryable: false,
     })
   send(FROM_BOX.HOST, [Uint8Array.of(HOST_METHODS.indexOf(method)), packed])
   const { body } = receive()
   if (body[0] === REPLY_OK) return body.toString('utf8', 1)
-  throw new HostRefusal(readError(body.subarray(1)))
+  throw new HostRefusal({ ...readError(body.subarray(1)), retryable: body[0] === REPLY_RETRYABLE_ERROR })
 }
 
 const written = { 1: 0, 2: 0 }

@@ -1,7 +1,7 @@
 import { BrainError, messageOf } from '../../kernel/errors.ts'
 import { ToolFailure } from '../../contract/tool-failure.ts'
 import type { Execution, HostServices, InvocationEnd, InvocationFacts } from '../sandbox.ts'
-import { errorText, HOST_METHODS, REPLY_ERROR, REPLY_OK } from '../wire/box-frames.ts'
+import { errorText, HOST_METHODS, REPLY_ERROR, REPLY_OK, REPLY_RETRYABLE_ERROR } from '../wire/box-frames.ts'
 import { frame } from '../wire/frames.ts'
 import { ENDS, STOP_REASONS, TO_SUPERVISOR, u32, unpackDone } from '../wire/server-frames.ts'
 import { unpackTexts } from '../wire/texts.ts'
@@ -20,6 +20,7 @@ export const noFacts: InvocationFacts = { stdout: '', stderr: '', runMs: 0, cpuM
 
 const OK = Buffer.of(REPLY_OK)
 const ERROR = Buffer.of(REPLY_ERROR)
+const RETRYABLE_ERROR = Buffer.of(REPLY_RETRYABLE_ERROR)
 const ARITY: Readonly<Record<(typeof HOST_METHODS)[number], number>> = {
   emit: 2,
   emitResult: 1,
@@ -28,6 +29,12 @@ const ARITY: Readonly<Record<(typeof HOST_METHODS)[number], number>> = {
   model: 1,
   environments: 1,
   telemetry: 1,
+  dispatch: 1,
+  events: 1,
+  setTranscript: 1,
+  kvRead: 1,
+  kvPut: 2,
+  kvDelete: 1,
 }
 
 /** One invocation as the server sees it, from its frame to its one end. */
@@ -77,7 +84,7 @@ export class RunningExecution implements Execution {
 
   #refuse(method: string, error: unknown): void {
     if (error instanceof BrainError || error instanceof ToolFailure)
-      return this.#answer(ERROR, errorText(error.code, error.message))
+      return this.#answer(error.retryable ? RETRYABLE_ERROR : ERROR, errorText(error.code, error.message))
     this.#link.logger.warn({ method, error: messageOf(error) }, 'A host call failed by a defect of the server')
     this.#answer(ERROR, errorText('internal', `Cannot answer ${method}: the host failed`))
   }
@@ -129,9 +136,11 @@ function readEnd(type: (typeof ENDS)[number], first: string, second: string): In
       return { type, code: first === 'overloaded' ? first : 'environment_not_ready', message: second }
     case 'unloadable':
       return { type: 'refused', code: 'environment_not_ready', message: second }
-    case 'failed':
     case 'trapped':
       return { type, code: first, message: second }
+    case 'failed':
+    case 'failedRetryable':
+      return { type: 'failed', code: first, message: second, retryable: type === 'failedRetryable' }
     default:
       return type satisfies never
   }

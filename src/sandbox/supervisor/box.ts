@@ -1,8 +1,9 @@
 import { describeLimit, type Limits } from '../../contract/limits.ts'
 import { messageOf } from '../../kernel/errors.ts'
 import type { Artifact } from '../admission/artifact.ts'
+import type { ComponentRole } from '../sandbox.ts'
 import type { BoxedEvents, BoxedProcess } from '../launch/spawn-boxed.ts'
-import { DONE_HEAD, END, FAULT, FROM_BOX, readError, TO_BOX } from '../wire/box-frames.ts'
+import { DONE_HEAD, END, FAULT, FROM_BOX, type LoadHead, readError, TO_BOX } from '../wire/box-frames.ts'
 import { BOX_FRAME_BYTES, frame, frameHead, FrameReader } from '../wire/frames.ts'
 import { u32 } from '../wire/server-frames.ts'
 import { type Call, type CallEnd, trapped } from './call.ts'
@@ -31,18 +32,28 @@ export type BoxFacts = {
 
 const lastBytes = Buffer.allocUnsafe(64 * 1024)
 
+/** The code of an error that a guest gave none. */
+const UNNAMED = { tool: 'tool_error', agentloop: 'agentloop_failed' } as const
+
 /** The meter counts in steps of 10 ms, and reading it costs 6 us: shorter spans are not worth it. */
 const METER_MS = 20
 
 /** Beside the text of a result or an event, a frame carries its method, lengths and a kind. */
 const FRAME_SLACK = 64 * 1024
 
-export const largestBoxFrame = (limits: Limits): number =>
-  Math.max(BOX_FRAME_BYTES, limits.executionOutputBytes, limits.emittedBytes) + FRAME_SLACK
+/** The longest frame that is taken from a box: a loop tells whole conversations. */
+export const largestBoxFrame = (limits: Limits, role: ComponentRole = 'tool'): number =>
+  Math.max(
+    BOX_FRAME_BYTES,
+    limits.executionOutputBytes,
+    limits.emittedBytes,
+    role === 'agentloop' ? limits.agentloopRequestBytes : 0,
+  ) + FRAME_SLACK
 
 /** One box: a process that serves one key, one call at a time. Every byte that comes out of it may be hostile. */
 export class Box {
   key: string | undefined
+  role: ComponentRole = 'tool'
   /** The call that will run here as soon as there is an instance. */
   claim: Call | undefined
   /** The call that runs here. */
@@ -106,20 +117,23 @@ export class Box {
   }
 
   /** Hands it a component: from now on it serves this key only. */
-  load(key: string, artifact: Artifact): void {
+  load({ key, role }: Call, artifact: Artifact): void {
     this.key = key
+    this.role = role
+    this.#reader.cap = largestBoxFrame(this.#limits, role)
     const { js, cores } = artifact
     const head = Buffer.from(
       JSON.stringify({
+        role,
         js: js.length,
         cores: cores.map(({ name, bytes }) => [name, bytes.length]),
         limits: {
           linearMemoryBytes: this.#limits.linearMemoryBytes,
           guestHandles: this.#limits.guestHandles,
           guestReadBytes: this.#limits.guestReadBytes,
-          frameBytes: largestBoxFrame(this.#limits),
+          frameBytes: largestBoxFrame(this.#limits, role),
         },
-      }),
+      } satisfies LoadHead),
     )
     const size = cores.reduce((sum, core) => sum + core.bytes.length, 4 + head.length + js.length)
     // Not joined: a Python component has 11 MB.
@@ -237,11 +251,11 @@ export class Box {
   /** The next instance could not be made. What a call is told of it, it is told when it tries: in a new box. */
   #onFailed(body: Buffer): void {
     const { code, message } = readError(body.subarray(1))
-    if (code === 'memory_limit') return this.kill(outOfMemory(this.#limits))
+    if (code === 'memory_limit') return this.kill(outOfMemory(this.role, this.#limits))
     this.kill(
       body[0] === FAULT.CANNOT_COMPILE
-        ? { type: 'refused', code: 'environment_not_ready', message: `Cannot load the tool: ${message}` }
-        : trapped('tool_error', `Cannot start the tool: ${message}`),
+        ? { type: 'refused', code: 'environment_not_ready', message: `Cannot load the ${this.role}: ${message}` }
+        : trapped('tool_error', `Cannot start the ${this.role}: ${message}`),
     )
   }
 
@@ -265,18 +279,20 @@ export class Box {
         if (text.length <= most) return { type: 'returned', text }
         return trapped(
           'output_limit',
-          `The tool returned ${text.length} bytes, the limit is ${describeLimit('executionOutputBytes', this.#limits)}`,
+          `The ${this.role} returned ${text.length} bytes, the limit is ${describeLimit('executionOutputBytes', this.#limits)}`,
         )
       case END.ERROR:
-        return { type: 'failed', ...readError(text) }
+        return { type: 'failed', ...readError(text, UNNAMED[this.role]) }
+      case END.RETRYABLE_ERROR:
+        return { type: 'failedRetryable', ...readError(text, UNNAMED[this.role]) }
       case END.EXIT:
         return trapped(
           'tool_error',
-          `The tool ended itself with ${text[0] === 1 ? 'success' : 'failure'} before it returned`,
+          `The ${this.role} ended itself with ${text[0] === 1 ? 'success' : 'failure'} before it returned`,
         )
       default: {
         const { code, message } = readError(text)
-        if (code === 'memory_limit' || isOutOfMemory(this.#stderr.bytes)) return outOfMemory(this.#limits)
+        if (code === 'memory_limit' || isOutOfMemory(this.#stderr.bytes)) return outOfMemory(this.role, this.#limits)
         return trapped(code, message)
       }
     }
@@ -290,7 +306,7 @@ export class Box {
   }
 
   #violate(what: string): void {
-    this.kill({ type: 'lost', message: `The box of the tool broke its protocol (${what}) and was killed` })
+    this.kill({ type: 'lost', message: `The box of the ${this.role} broke its protocol (${what}) and was killed` })
   }
 
   #onExit(how: string): void {
@@ -301,7 +317,7 @@ export class Box {
     this.#stderr.catchUp(stderr, Number.POSITIVE_INFINITY)
     for (const channel of [this.#process.channel, ...this.#process.output]) channel.close()
     this.#openMeter?.close()
-    this.fault ??= explainDeath(how, this.#stderr.bytes, this.#limits)
+    this.fault ??= explainDeath(this.role, how, this.#stderr.bytes, this.#limits)
     const { call } = this
     this.call = undefined
     if (call !== undefined)

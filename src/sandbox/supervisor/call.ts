@@ -1,13 +1,13 @@
 import { describeLimit, type Limits } from '../../contract/limits.ts'
 import { errorText, REPLY_ERROR } from '../wire/box-frames.ts'
-import type { Mount } from '../sandbox.ts'
+import type { ComponentRole, Mount } from '../sandbox.ts'
 import type { Artifact } from '../admission/artifact.ts'
 import type { Box } from './box.ts'
 
 /** As InvocationEnd, with the guest's text still as bytes. */
 export type CallEnd =
   | { readonly type: 'returned'; readonly text: Buffer }
-  | { readonly type: 'failed' | 'trapped'; readonly code: string; readonly message: string }
+  | { readonly type: 'failed' | 'failedRetryable' | 'trapped'; readonly code: string; readonly message: string }
   | { readonly type: 'refused'; readonly code: 'overloaded' | 'environment_not_ready'; readonly message: string }
   /** The artifact cannot be read: the server may make it again and call again. */
   | { readonly type: 'unloadable'; readonly code: 'environment_not_ready'; readonly message: string }
@@ -48,6 +48,7 @@ export type CallOrder = {
   readonly id: number
   readonly key: string
   readonly owner: string
+  readonly role: ComponentRole
   readonly component: string
   readonly mounts: readonly Mount[]
   readonly secrets: Readonly<Record<string, string>>
@@ -63,6 +64,7 @@ export class Call implements CallOrder {
   readonly id: number
   readonly key: string
   readonly owner: string
+  readonly role: ComponentRole
   readonly component: string
   readonly mounts: readonly Mount[]
   readonly secrets: Readonly<Record<string, string>>
@@ -86,6 +88,7 @@ export class Call implements CallOrder {
     this.id = order.id
     this.key = order.key
     this.owner = order.owner
+    this.role = order.role
     this.component = order.component
     this.mounts = order.mounts
     this.secrets = order.secrets
@@ -127,17 +130,23 @@ export class Call implements CallOrder {
     if (this.hostCalls > this.#limits.hostCalls)
       return trapped(
         'host_call_limit',
-        `The tool made more host calls than ${describeLimit('hostCalls', this.#limits)}`,
+        `The ${this.role} made more host calls than ${describeLimit('hostCalls', this.#limits)}`,
       )
     if (this.#files?.exhausted === true)
-      return trapped('file_limit', `The tool used more than ${describeLimit('guestFileOps', this.#limits)} on files`)
+      return trapped(
+        'file_limit',
+        `The ${this.role} used more than ${describeLimit('guestFileOps', this.#limits)} on files`,
+      )
     const { guestCpuSecs } = this.#limits
     if (guestCpuSecs > 0 && this.servedMs > guestCpuSecs * 1000) return this.outOfTime()
     return undefined
   }
 
   outOfTime(): CallEnd {
-    return trapped('compute_limit', `The tool computed longer than ${describeLimit('guestCpuSecs', this.#limits)}`)
+    return trapped(
+      'compute_limit',
+      `The ${this.role} computed longer than ${describeLimit('guestCpuSecs', this.#limits)}`,
+    )
   }
 
   /** Closes its files and connections, and removes its scratch directory. */

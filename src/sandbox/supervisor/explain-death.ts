@@ -1,4 +1,5 @@
 import { describeLimit, type Limits } from '../../contract/limits.ts'
+import type { ComponentRole } from '../sandbox.ts'
 import { type CallEnd, trapped } from './call.ts'
 
 /** What V8 and the C++ runtime print before they give up for want of memory. */
@@ -9,15 +10,15 @@ const GUEST_OUT_OF_MEMORY = /memory allocation of \d+ bytes failed|out of memory
 /** Whether a guest that trapped had run out of memory, by its own words. */
 export const isOutOfMemory = (stderr: Buffer): boolean => GUEST_OUT_OF_MEMORY.test(tail(stderr))
 
-export const outOfMemory = (limits: Limits): CallEnd =>
-  trapped('memory_limit', `The tool needs more memory than ${describeLimit('linearMemoryBytes', limits)}`)
+export const outOfMemory = (role: ComponentRole, limits: Limits): CallEnd =>
+  trapped('memory_limit', `The ${role} needs more memory than ${describeLimit('linearMemoryBytes', limits)}`)
 
 /** What it means for a call that its box ended without our doing. */
-export function explainDeath(how: string, stderr: Buffer, limits: Limits): CallEnd {
-  if (HOST_OUT_OF_MEMORY.test(tail(stderr))) return outOfMemory(limits)
+export function explainDeath(role: ComponentRole, how: string, stderr: Buffer, limits: Limits): CallEnd {
+  if (HOST_OUT_OF_MEMORY.test(tail(stderr))) return outOfMemory(role, limits)
   return {
     type: 'lost',
-    message: `The box of the tool ended in the middle of the call (${how}): whether its work was done is not known`,
+    message: `The box of the ${role} ended in the middle of the call (${how}): whether its work was done is not known`,
   }
 }
 

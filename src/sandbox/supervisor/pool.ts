@@ -243,7 +243,7 @@ export class BoxPool {
     if (artifact === undefined) throw new Error('a call is placed before its artifact is loaded')
     this.#warm.delete(box)
     claim(box, call)
-    box.load(call.key, artifact)
+    box.load(call, artifact)
   }
 
   /** Takes a box out of every list. */
@@ -263,7 +263,7 @@ export class BoxPool {
     if (box.served) return this.place(claimed)
     const { fault } = box
     if (fault !== undefined && fault.type !== 'lost') return this.#events.onRefused(claimed, fault)
-    const message = 'Cannot load the tool: its box ended meanwhile'
+    const message = `Cannot load the ${claimed.role}: its box ended meanwhile`
     this.#events.onRefused(claimed, { type: 'refused', code: 'environment_not_ready', message })
   }
 
@@ -295,7 +295,10 @@ export class BoxPool {
       return box.kill()
     }
     box.kill(
-      trapped('tool_error', `Cannot start the tool: making an instance of it took longer than ${INSTANCE_MS} ms`),
+      trapped(
+        'tool_error',
+        `Cannot start the ${box.role}: making an instance of it took longer than ${INSTANCE_MS} ms`,
+      ),
     )
   }
 

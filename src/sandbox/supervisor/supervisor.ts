@@ -1,5 +1,6 @@
 import { describeLimit } from '../../contract/limits.ts'
 import { messageOf } from '../../kernel/errors.ts'
+import type { ComponentRole } from '../sandbox.ts'
 import { TO_BOX } from '../wire/box-frames.ts'
 import type { Channel } from '../wire/channel.ts'
 import { frame } from '../wire/frames.ts'
@@ -44,7 +45,7 @@ const MOST_WAITING_BYTES = 256 * 1024 * 1024
 export class Supervisor {
   readonly #parts: SupervisorParts
   readonly #calls = new Map<number, Call>()
-  readonly #permits: Permits<Call>
+  readonly #permits: Readonly<Record<ComponentRole, Permits<Call>>>
   readonly #waiting = new Waiting<Call>({ calls: MOST_WAITING, bytes: MOST_WAITING_BYTES })
   readonly #pool: BoxPool
   readonly #deadlines = new Alarms<Call>((call) => this.#onDeadline(call))
@@ -53,7 +54,10 @@ export class Supervisor {
   constructor(parts: SupervisorParts) {
     this.#parts = parts
     const { limits, isolation } = parts.setup
-    this.#permits = new Permits(limits.concurrentExecutions, limits.sessionExecutions)
+    const { concurrentExecutions: most, sessionExecutions: perSession, boxes } = limits
+    // A loop keeps its box while it waits for tools: at least one box is always left to them (contract 6.2).
+    const loops = Math.min(most, Math.max(0, boxes - 1))
+    this.#permits = { tool: new Permits(most, perSession), agentloop: new Permits(loops, perSession) }
     this.#pool = new BoxPool(
       { limits, isolation, openBox: parts.openBox },
       {
@@ -96,6 +100,7 @@ export class Supervisor {
         id,
         key: received.key,
         owner: received.owner,
+        role: received.role,
         component: received.component,
         mounts: received.mounts,
         secrets: received.secrets,
@@ -114,7 +119,7 @@ export class Supervisor {
     }
     const wait = now + setup.limits.executionWaitSecs * 1000
     this.#deadlines.set(call, Math.min(call.deadline, wait))
-    if (this.#permits.enter(call)) this.#admit(call)
+    if (this.#permits[call.role].enter(call)) this.#admit(call)
   }
 
   /** The call has a permit. */
@@ -193,19 +198,20 @@ export class Supervisor {
     )
     call.release()
     if (!call.admitted) {
-      this.#permits.abandon(call)
+      this.#permits[call.role].abandon(call)
       return
     }
     this.#pool.withdraw(call)
-    const next = this.#permits.leave(call)
+    const next = this.#permits[call.role].leave(call)
     if (next !== undefined) this.#admit(next)
   }
 
   #status(): SupervisorStatus {
+    const { tool, agentloop } = this.#permits
     return {
       rssBytes: process.memoryUsage.rss(),
-      waiting: this.#permits.waiting,
-      running: this.#permits.running,
+      waiting: tool.waiting + agentloop.waiting,
+      running: tool.running + agentloop.running,
       boxes: [...this.#pool.boxes].map(({ pid, state }) => ({ pid, state, privateBytes: privateBytes(pid) })),
     }
   }
@@ -226,6 +232,7 @@ function textsOf(end: CallEnd): readonly (Buffer | string | undefined)[] {
     case 'lost':
       return [end.message, undefined]
     case 'failed':
+    case 'failedRetryable':
     case 'trapped':
     case 'refused':
     case 'unloadable':

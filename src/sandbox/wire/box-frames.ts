@@ -1,8 +1,10 @@
+import type { ComponentRole, HostMethod } from '../sandbox.ts'
+
 /** Supervisor → box. A box trusts these. */
 export const TO_BOX = {
   /** The component: u32 length of a LoadHead as JSON, that, the JavaScript, the cores. */
   LOAD: 1,
-  /** Texts [deadline at ms, configuration, input, guest paths of the mounts…]. */
+  /** The texts of the entry (wire/entries.ts), then the guest paths of the mounts. */
   INVOKE: 2,
   /** The answer to the one outstanding request. */
   REPLY: 3,
@@ -28,14 +30,16 @@ export const FROM_BOX = {
 
 /** How `run` ended, as the box says. */
 export const END = {
-  /** The text that `run` returned. */
+  /** The text that the entry returned. */
   VALUE: 0,
-  /** `code` LF `message` of a tool-error that `run` returned. */
+  /** `code` LF `message` of an error that the entry returned. */
   ERROR: 1,
   /** `code` LF `message`: a trap, an exception, an exhausted limit. The box ends. */
   FATAL: 2,
   /** wasi:cli/exit: u8 1 for success. Ends the call; the box is replaced. */
   EXIT: 3,
+  /** As ERROR, by a guest that says that the same may succeed later. */
+  RETRYABLE_ERROR: 4,
 } as const
 export const DONE_HEAD = 17
 
@@ -50,8 +54,11 @@ export const FAULT = {
 /** First byte of a reply to a host call. */
 export const REPLY_OK = 0
 export const REPLY_ERROR = 1
+/** As REPLY_ERROR, where the same request may succeed later. */
+export const REPLY_RETRYABLE_ERROR = 2
 
 export type LoadHead = {
+  readonly role: ComponentRole
   readonly js: number
   readonly cores: readonly (readonly [name: string, bytes: number])[]
   readonly limits: {
@@ -63,8 +70,22 @@ export type LoadHead = {
   }
 }
 
-/** `brain:tool/host` by number. */
-export const HOST_METHODS = ['emit', 'emitResult', 'returned', 'finish', 'model', 'environments', 'telemetry'] as const
+/** `brain:tool/host` and `brain:agentloop/host` by number. */
+export const HOST_METHODS = [
+  'emit',
+  'emitResult',
+  'returned',
+  'finish',
+  'model',
+  'environments',
+  'telemetry',
+  'dispatch',
+  'events',
+  'setTranscript',
+  'kvRead',
+  'kvPut',
+  'kvDelete',
+] as const satisfies readonly HostMethod[]
 
 /** An error as bytes: `code`, a line feed, the message. */
 export const errorText = (code: string, message: string): string => `${code}\n${message}`
@@ -72,10 +93,13 @@ export const errorText = (code: string, message: string): string => `${code}\n${
 const CODE = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 const MAX_MESSAGE_BYTES = 16_384
 
-/** Reads such bytes; a code that is no identifier becomes `tool_error`. */
-export function readError(bytes: Buffer): { readonly code: string; readonly message: string } {
+/** Reads such bytes. @param otherwise what stands for a code that is no identifier */
+export function readError(
+  bytes: Buffer,
+  otherwise = 'tool_error',
+): { readonly code: string; readonly message: string } {
   const text = bytes.toString('utf8', 0, MAX_MESSAGE_BYTES)
   const cut = text.indexOf('\n')
   const code = text.slice(0, Math.max(cut, 0))
-  return { code: CODE.test(code) ? code : 'tool_error', message: text.slice(cut + 1).slice(0, 4096) }
+  return { code: CODE.test(code) ? code : otherwise, message: text.slice(cut + 1).slice(0, 4096) }
 }

@@ -52,14 +52,15 @@ export type FrameEvents = {
 
 /** Cuts a byte stream into frames of at most `cap` bytes. */
 export class FrameReader {
-  readonly #cap: number
+  /** Longest frame that is taken from here on. */
+  cap: number
   readonly #events: FrameEvents
   #rest: Buffer = Buffer.alloc(0)
   #held = 0
   #closed = false
 
   constructor(cap: number, events: FrameEvents) {
-    this.#cap = cap
+    this.cap = cap
     this.#events = events
   }
 
@@ -76,7 +77,7 @@ export class FrameReader {
     let at = 0
     while (!this.#closed && data.length - at >= FRAME_HEAD) {
       const size = data.readUInt32LE(at)
-      if (size < 1 || size > this.#cap) return this.#break(`a frame of ${size} bytes`)
+      if (size < 1 || size > this.cap) return this.#break(`a frame of ${size} bytes`)
       const end = at + LENGTH + size
       if (data.length < end) break
       this.#events.onFrame(data[at + LENGTH] ?? 0, data.subarray(at + FRAME_HEAD, end), end === data.length)

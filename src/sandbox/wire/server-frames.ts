@@ -1,7 +1,8 @@
 // Between server and supervisor, which trust each other. A call is named by a u32 of the server's choice; the guest's
 // words are handed on as bytes.
 import type { Limits } from '../../contract/limits.ts'
-import type { Mount, SandboxLevel, SandboxStatus } from '../sandbox.ts'
+import type { AgentloopEntry, ComponentRole, Mount, SandboxLevel, SandboxStatus, ToolEntry } from '../sandbox.ts'
+import { packEntry } from './entries.ts'
 import { packTexts, unpackBytes } from './texts.ts'
 
 /** Server → supervisor. */
@@ -57,10 +58,7 @@ export type CallTexts = {
   readonly mounts: readonly Mount[]
   readonly secrets: Readonly<Record<string, string>>
   readonly network: readonly string[]
-  /** Milliseconds since the epoch, decimal; `0` = none. */
-  readonly deadlineAtMs: string
-  readonly configuration: string
-  readonly input: string
+  readonly entry: ToolEntry | AgentloopEntry
 }
 
 const NOTHING = '{}'
@@ -69,38 +67,49 @@ export const packCall = (call: CallTexts): Buffer =>
   packTexts([
     call.key,
     call.owner,
+    call.entry.role,
     call.component,
     call.mounts.length === 0 ? '' : JSON.stringify(call.mounts),
     JSON.stringify(call.secrets) === NOTHING ? '' : JSON.stringify(call.secrets),
     call.network.join('\n'),
-    call.deadlineAtMs,
-    call.configuration,
-    call.input,
+    ...packEntry(call.entry),
   ])
 
 /** A call as the supervisor reads it: what goes to the guest stays bytes. */
-export type ReceivedCall = Omit<CallTexts, 'deadlineAtMs' | 'configuration' | 'input'> & {
+export type ReceivedCall = Omit<CallTexts, 'entry'> & {
+  readonly role: ComponentRole
   readonly guestTexts: readonly Buffer[]
 }
 
 const EMPTY = Buffer.alloc(0)
 
 export function unpackCall(body: Buffer, start: number): ReceivedCall {
-  const [key = EMPTY, owner = EMPTY, component = EMPTY, mounts = EMPTY, secrets = EMPTY, network = EMPTY, ...rest] =
-    unpackBytes(body, start)
+  const texts = unpackBytes(body, start).map((text) => text ?? EMPTY)
+  const [key = EMPTY, owner = EMPTY, role = EMPTY, component = EMPTY, ...more] = texts
+  const [mounts = EMPTY, secrets = EMPTY, network = EMPTY, ...guestTexts] = more
   return {
     key: key.toString('utf8'),
     owner: owner.toString('utf8'),
+    role: role.toString('latin1') === 'agentloop' ? 'agentloop' : 'tool',
     component: component.toString('latin1'),
     mounts: mounts.length === 0 ? [] : (JSON.parse(mounts.toString('utf8')) as Mount[]),
     secrets: secrets.length === 0 ? {} : (JSON.parse(secrets.toString('utf8')) as Record<string, string>),
     network: network.length === 0 ? [] : network.toString('utf8').split('\n'),
-    guestTexts: rest.map((text) => text ?? EMPTY),
+    guestTexts,
   }
 }
 
 /** Ends of an invocation by number; the texts that belong to them are [first, second]. */
-export const ENDS = ['returned', 'failed', 'trapped', 'refused', 'unloadable', 'stopped', 'lost'] as const
+export const ENDS = [
+  'returned',
+  'failed',
+  'failedRetryable',
+  'trapped',
+  'refused',
+  'unloadable',
+  'stopped',
+  'lost',
+] as const
 
 /** u8 end, f64 run ms, f64 CPU ms, u32 file operations, u32 host calls. */
 export type DoneHead = {

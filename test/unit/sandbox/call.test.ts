@@ -2,8 +2,15 @@ import { expect, it } from 'vitest'
 import { defaultLimits } from '../../../src/contract/limits.ts'
 import { Call } from '../../../src/sandbox/supervisor/call.ts'
 
-const order = { id: 1, key: 'key', owner: 'owner', component: 'component', mounts: [], secrets: {}, network: [] }
-const placed = { ...order, invoke: Buffer.alloc(0), deadline: Number.POSITIVE_INFINITY }
+const whose = { id: 1, key: 'key', owner: 'owner', role: 'tool', component: 'component' } as const
+const placed = {
+  ...whose,
+  mounts: [],
+  secrets: {},
+  network: [],
+  invoke: Buffer.alloc(0),
+  deadline: Number.POSITIVE_INFINITY,
+}
 
 it('`Call.exhausted()` counts the time that its files took', () => {
   const slow = {

@@ -87,10 +87,37 @@ describe('what sort of bytes', () => {
 })
 
 describe('the world', () => {
+  const SORT = { function: 1, type: 3, instance: 5 } as const
+
   test('gate() names the missing export and what there is instead', () => {
-    const seen = refused(component(section(11, list([join([0], text('turn'), [1, 0, 0])]))))
+    const seen = refused(component(section(11, list([join([0], text('start'), [1, 0, 0])]))))
     expect(seen).toMatchObject({ fault: 'wrong_world' })
-    expect(seen.message).toMatch(/no export "run": it exports "turn"\. Build it for the world brain:tool\/tool@0\.2\.0/)
+    expect(seen.message).toMatch(
+      /no export "run": it exports "start"\. Build it for the world brain:tool\/tool@0\.2\.0/,
+    )
+  })
+
+  const importing = (name: string) => section(10, list([join([0], text(name), [5, 0])]))
+  const entry = (name: string) => section(11, list([join([0], text(name), [SORT.function, 0, 0])]))
+  const loop = (name: string) => toBuffer(component(importing(name), entry('turn')))
+
+  test('gate() accepts an agentloop that asks for its own host, and no other', () => {
+    expect(gate(loop('brain:agentloop/host@0.2.0'), LIMITS, 'agentloop').imports).toEqual(['brain:agentloop/host'])
+    expect(() => gate(loop('brain:tool/host@0.2.0'), LIMITS, 'agentloop')).toThrow(/"brain:tool\/host@0\.2\.0"/)
+    expect(() => gate(loop('brain:agentloop/host@0.1.0'), LIMITS, 'agentloop')).toThrow(/agentloop\/host@0\.1\.0/)
+  })
+
+  test('gate() tells the two apart that are sent as each other', () => {
+    expect(refused(component(entry('turn'))).message).toMatch(/it is an agentloop, not a tool.*POST \/v1\/agentloops/)
+    expect(() => gate(toBuffer(component(entry('run'))), LIMITS, 'agentloop')).toThrow(
+      /it is a tool, not an agentloop.*POST \/v1\/tools/,
+    )
+  })
+
+  test('gate() refuses a component that would be both', () => {
+    const both = component(section(11, list([RUN, join([0], text('turn'), [SORT.function, 0, 0])])))
+    expect(refused(both).message).toContain('it exports the function "turn". A tool exports "run"')
+    expect(() => gate(toBuffer(both), LIMITS, 'agentloop')).toThrow(/the function "run"\. An agentloop exports "turn"/)
   })
 
   test('gate() says that a component exports nothing', () => {
@@ -176,7 +203,6 @@ describe('the world', () => {
     expect(accepted(tool(both)).imports).toEqual(['wasi:io/poll'])
   })
 
-  const SORT = { function: 1, type: 3, instance: 5 } as const
   const exporting = (name: string, sort: keyof typeof SORT) =>
     component(section(11, list([RUN, join([0], text(name), [SORT[sort], 0, 0])])))
 

@@ -9,6 +9,7 @@ const callOf = (id: number): Call =>
       id,
       key: 'key',
       owner: 'owner',
+      role: 'tool',
       component: 'component',
       mounts: [],
       secrets: {},

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { checkWorld } from '../../../src/sandbox/admission/world.ts'
+import { checkWorld, WORLDS } from '../../../src/sandbox/admission/world.ts'
 import { GuestWorld } from '../../../src/sandbox/box/wasi/imports.ts'
 import { KnownFacts, Facts } from '../../../src/sandbox/box/wasi/known.ts'
 
@@ -14,10 +14,12 @@ const KNOWN_INTERFACES = readdirSync(
 const isAdmitted = (name: string): boolean => {
   try {
     const version = name.startsWith('wasi:') ? '0.2.6' : '0.2.0'
+    const world = name.startsWith('brain:agentloop') ? WORLDS.agentloop : WORLDS.tool
     return (
       checkWorld(
         [{ name: `${name}@${version}`, sort: 'instance', offset: 0 }],
-        [{ name: 'run', sort: 'function', offset: 0 }],
+        [{ name: world.entry, sort: 'function', offset: 0 }],
+        world,
       ).length >= 0
     )
   } catch {

@@ -45,7 +45,23 @@ describe('a session', () => {
       { environments: [{ name: 'box', driver: 'host', lifecycle: 'automatic', host_id: 'h' }] },
       'unsupported',
     ],
-    ['a component loop', { agentloop: { implementation: { type: 'brain_component' } } }, 'unsupported'],
+    ['a loop of another kind', { agentloop: { implementation: { type: 'host_function' } } }, 'unsupported'],
+    ['a built-in loop of another name', { agentloop: { implementation: { type: 'builtin' } } }, 'invalid_request'],
+    [
+      'a component loop without its entry',
+      { agentloop: { implementation: { type: 'brain_component' } } },
+      'invalid_request',
+    ],
+    [
+      'a component loop that is not admitted',
+      {
+        agentloop: {
+          implementation: { type: 'brain_component', entrypoint: 'turn', id: 'a'.repeat(64) },
+          environment: 'box',
+        },
+      },
+      'invalid_request',
+    ],
     ['a distributed tool', { config: { tools: ['echo'] } }, 'invalid_request'],
     [
       'a transcript that leaves a tool_use open',

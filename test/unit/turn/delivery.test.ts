@@ -169,8 +169,8 @@ describe('delivery', () => {
     const loop = actor(openBackground)
     await using harness = open({ loop })
     const { id, services } = await background(harness)
-    await services.emit('news', '1')
-    await harness.cancel(id)
+    // In one go: between two appends the window may pass.
+    await Promise.all([services.emit('news', '1'), harness.cancel(id)])
     await new Promise((resolve) => setTimeout(resolve, 5 * WAKE_WINDOW_MS))
     expect(await turnsOf(harness, id)).toHaveLength(1)
     loop.act = async () => undefined

@@ -69,7 +69,7 @@ export class FileRequests {
     const code = FILE_CODES[status]
     if (code !== undefined && code !== 'ok') return failFile(code)
     const { unit, variable } = LIMITS.guestFileOps
-    throw new LimitReached('file_limit', `The tool used up its file ${unit} (${variable})`)
+    throw new LimitReached('file_limit', `The component used up its file ${unit} (${variable})`)
   }
 
   /** Forgets what was learnt: this call changes something. */

@@ -3,7 +3,7 @@ import { createCli } from './cli.ts'
 import { createClocks } from './clocks.ts'
 import { IoError, filesystemErrorCode } from './error.ts'
 import { Descriptor, DirectoryEntryStream } from './files.ts'
-import { createHost } from './host.ts'
+import { createHosts } from './host.ts'
 import { createHttp } from './http.ts'
 import {
   type BoxChannel,
@@ -23,13 +23,15 @@ type Interfaces = Readonly<Record<string, object>>
 const bare = (members: object): object => Object.freeze(Object.assign(Object.create(null), members))
 
 function interfacesOf(current: CurrentInvocation): Interfaces {
+  const hosts = createHosts(current)
   const cli = createCli(current)
   const clocks = createClocks(current)
   const random = createRandom(current)
   const sockets = createSockets(current)
   const http = createHttp(current)
   return {
-    'brain:tool/host': createHost(current),
+    'brain:tool/host': hosts.tool,
+    'brain:agentloop/host': hosts.agentloop,
     'wasi:cli/environment': cli.environment,
     'wasi:cli/exit': cli.exit,
     'wasi:cli/stdin': cli.stdin,

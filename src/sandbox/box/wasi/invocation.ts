@@ -56,7 +56,7 @@ export class Invocation {
     if (this.#handles >= this.#mostHandles) {
       const { unit, variable } = LIMITS.guestHandles
       const limit = `${this.#mostHandles} ${unit} (${variable})`
-      throw new LimitReached('handle_limit', `The tool holds more than ${limit}`)
+      throw new LimitReached('handle_limit', `The component holds more than ${limit}`)
     }
     this.#handles++
   }

@@ -1,34 +1,36 @@
 import { BrainError } from '../kernel/errors.ts'
 import type { ComponentId, TenantId } from '../kernel/ids.ts'
-import { isJsonObject } from '../kernel/json.ts'
+import { isJsonObject, type Json } from '../kernel/json.ts'
 import type { SessionConfiguration } from '../contract/session-request.ts'
 import type { Journal } from '../journal/journal.ts'
 import { dataOf } from '../journal/record.ts'
-import type { Component, Components } from '../sandbox/sandbox.ts'
+import type { Component, ComponentRole, Components } from '../sandbox/sandbox.ts'
 
-/** The components of a tenant (contract 1.2, A7, A30). */
-export class ToolRegistry {
+/** The components of a tenant, of one role (contract 1.2, A7, A30). */
+export class ComponentRegistry {
+  readonly role: ComponentRole
   readonly #components: Components
   readonly #journal: Journal
 
-  constructor(components: Components, journal: Journal) {
+  constructor(role: ComponentRole, components: Components, journal: Journal) {
+    this.role = role
     this.#components = components
     this.#journal = journal
   }
 
   admit(tenant: TenantId, upload: AsyncIterable<Uint8Array>): Promise<Component> {
-    return this.#components.admit(tenant, upload)
+    return this.#components.admit(tenant, upload, this.role)
   }
 
   /** @throws BrainError `not_found` */
   async get(tenant: TenantId, id: ComponentId): Promise<Component> {
     const component = await this.#components.get(tenant, id)
-    if (component === undefined) throw new BrainError('not_found', `Cannot find component ${id}`)
+    if (component?.role !== this.role) throw new BrainError('not_found', `Cannot find ${this.role} ${id}`)
     return component
   }
 
-  list(tenant: TenantId): Promise<readonly Component[]> {
-    return this.#components.list(tenant)
+  async list(tenant: TenantId): Promise<readonly Component[]> {
+    return (await this.#components.list(tenant)).filter(({ role }) => role === this.role)
   }
 
   /** @throws BrainError `not_found`; `conflict` while a session that is not over names the component. */
@@ -42,16 +44,15 @@ export class ToolRegistry {
       if (configuration !== undefined && names(configuration, id))
         throw new BrainError(
           'conflict',
-          `Cannot delete component ${id}: session "${row.id}" uses it; end that session first`,
+          `Cannot delete ${this.role} ${id}: session "${row.id}" uses it; end that session first`,
         )
     }
     await this.#components.remove(tenant, id)
   }
 }
 
-const names = (configuration: SessionConfiguration, id: ComponentId): boolean =>
-  configuration.tools.some((tool) =>
-    Object.values(tool.placements).some(
-      ({ implementation }) => isJsonObject(implementation) && implementation['id'] === id,
-    ),
-  )
+function names({ agentloop, tools }: SessionConfiguration, id: ComponentId): boolean {
+  const placements = tools.flatMap((tool) => Object.values(tool.placements))
+  const implementations: readonly Json[] = [agentloop, ...placements].map(({ implementation }) => implementation)
+  return implementations.some((implementation) => isJsonObject(implementation) && implementation['id'] === id)
+}

@@ -1,0 +1,96 @@
+import { BrainError } from '../kernel/errors.ts'
+import { covers, type NetworkOrigin, parseOrigin } from '../contract/network-origin.ts'
+import type { BrainEnvConfiguration, SessionEnvironment } from '../contract/session-request.ts'
+import type { Invocation, Mount, SandboxLevel } from './sandbox.ts'
+
+/** What the operator lets a brainEnv hold (contract 6.1). */
+export type BrainEnvAllowance = {
+  readonly secrets: readonly string[]
+  readonly filesystem: readonly ('workspace' | 'scratch')[]
+  readonly network: readonly NetworkOrigin[]
+}
+
+/** What a component holds beside its input. */
+export type BrainEnvGrants = Pick<Invocation, 'mounts' | 'secrets' | 'network'>
+
+/** The name of a session's workspace in one environment. */
+export const workspaceName = (session: string, environment: string): string => `${session}/${environment}`
+
+const deny = (what: string, remedy: string): never => {
+  throw new BrainError('invalid_request', `Cannot grant ${what}: ${remedy}`)
+}
+
+/** Environments of driver `brain`: what they may ask for, and what it gives to the components in them (contract 6.1). */
+export class BrainEnv {
+  readonly #allow: BrainEnvAllowance
+  readonly #secret: (name: string) => string | undefined
+
+  /** @param secret value of a secret, read at each call; undefined when the server does not have it. */
+  constructor(allow: BrainEnvAllowance, secret: (name: string) => string | undefined) {
+    this.#allow = allow
+    this.#secret = secret
+  }
+
+  /** @throws BrainError `invalid_request` naming what an environment asks for and the operator does not allow. */
+  check(configuration: BrainEnvConfiguration): void {
+    const { secrets, filesystem } = this.#allow
+    for (const name of configuration.secrets ?? []) {
+      if (!secrets.includes(name)) deny(`secret "${name}"`, "it is not on the server's list BRAIN_ENV_SECRET_ALLOW")
+      if (this.#secret(name) === undefined)
+        deny(`secret "${name}"`, 'it is allowed, but the server has no variable of that name')
+    }
+    for (const origin of configuration.network ?? []) {
+      if (!this.#isAllowed(origin))
+        deny(`network access to "${origin}"`, "it is not on the server's list BRAIN_ENV_NETWORK_ALLOW")
+    }
+    for (const directory of ['workspace', 'scratch'] as const) {
+      if (configuration.filesystem?.[directory] !== undefined && !filesystem.includes(directory))
+        deny(`filesystem "${directory}"`, "it is not on the server's list BRAIN_ENV_FILESYSTEM_ALLOW")
+    }
+  }
+
+  /** What the session was granted, within what the operator allows now: lists shrink while sessions live. */
+  grants(session: string, environment: SessionEnvironment): BrainEnvGrants {
+    const { configuration } = environment
+    return {
+      mounts: this.#mounts(session, environment),
+      secrets: this.#secrets(configuration.secrets ?? []),
+      network: (configuration.network ?? []).filter((origin) => this.#isAllowed(origin)),
+    }
+  }
+
+  #isAllowed(text: string): boolean {
+    const wanted = parseOrigin(text)
+    return wanted !== undefined && this.#allow.network.some((allowed) => covers(allowed, wanted))
+  }
+
+  #mounts(session: string, { name, configuration }: SessionEnvironment): Mount[] {
+    const { workspace, scratch } = configuration.filesystem ?? {}
+    const { filesystem } = this.#allow
+    const mounts: Mount[] = []
+    if (workspace !== undefined && filesystem.includes('workspace'))
+      mounts.push({ guest: '/workspace', workspace: workspaceName(session, name), write: workspace === 'write' })
+    if (scratch !== undefined && filesystem.includes('scratch'))
+      mounts.push({ guest: '/scratch', write: scratch === 'write' })
+    return mounts
+  }
+
+  #secrets(names: readonly string[]): Record<string, string> {
+    const values: Record<string, string> = {}
+    for (const name of names) {
+      const value = this.#secret(name)
+      if (value !== undefined) values[name] = value
+    }
+    return values
+  }
+}
+
+/** @throws BrainError `sandbox_unavailable` where no component may run. */
+export function assertRunnable(level: SandboxLevel): void {
+  if (level.name !== 'none' || level.unsafe) return
+  const reason = level.remarks.join('; ')
+  throw new BrainError(
+    'sandbox_unavailable',
+    `Cannot run components on this machine: ${reason}. Use Linux 5.13 or newer with landlock and seccomp, or set BRAIN_ENV_UNSAFE=1 for code that you trust`,
+  )
+}

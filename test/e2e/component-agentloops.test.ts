@@ -5,6 +5,7 @@ import { scriptedAgentloop } from '../fixtures/components.ts'
 import { expectSoundJournal } from '../support/journal-checks.ts'
 import { fixture, startServer, type TestServer, type TestSession } from '../support/server.ts'
 
+/** One of them at least is never a loop's. */
 const BOXES = 3
 let server: TestServer
 let loop: string
@@ -12,8 +13,6 @@ let wordcount: string
 
 beforeAll(async () => {
   server = await startServer({
-    BRAIN_MAX_BOXES: String(BOXES),
-    BRAIN_ENV_WORKERS: '1',
     BRAIN_MAX_TURN_SECS: '3',
     BRAIN_MAX_EMITTED_BYTES: '1000',
     BRAIN_MAX_ACTIVATION_BYTES: '100000',
@@ -330,8 +329,14 @@ describe('an agentloop', () => {
   })
 
   it('leaves a box to the tools that it waits for, however many loops there are', async () => {
+    await using crowded = await startServer({ BRAIN_MAX_BOXES: String(BOXES), BRAIN_ENV_WORKERS: '1' })
+    await crowded.admit(await readFile(await scriptedAgentloop()), 'agentloops')
+    await crowded.admit(await fixture('wordcount'))
     const steps = [{ do: 'dispatch', with: [json([words('a b c')])] }]
-    const sessions = await Promise.all(Array.from({ length: 2 * BOXES }, () => open(steps)))
+    const request = { agentloop: agentloopOf(loop, { steps }) }
+    const sessions = await Promise.all(
+      Array.from({ length: 2 * BOXES }, () => crowded.session([{ name: 'wordcount', id: wordcount }], { request })),
+    )
     await Promise.all(sessions.map((session) => session.send('go')))
     for (const session of sessions) {
       const kinds = (await session.records()).map((record) => record.event_type)

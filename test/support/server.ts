@@ -141,6 +141,7 @@ export class TestServer {
         ...(input_schema === undefined ? {} : { input_schema }),
         placements: { box: { implementation: { type: 'brain_component', entrypoint: 'run', id, configuration } } },
       })),
+      ...(options.idleTtlMs === undefined ? {} : { idle_ttl_ms: options.idleTtlMs }),
       environments: [
         {
           name: 'box',
@@ -160,6 +161,7 @@ export type SessionOptions = {
   readonly configuration?: unknown
   readonly grants?: unknown
   readonly script?: unknown
+  readonly idleTtlMs?: number
 }
 
 export class TestSession {

@@ -69,7 +69,7 @@ export class Execution implements CallServices {
   #timer: LongTimeout | undefined
   #interruption: Promise<void> | undefined
   /** The end that the tool asked for, while it is written. */
-  #asked: Promise<unknown> | undefined
+  #asked: Promise<readonly JournalRecord[]> | undefined
 
   constructor(context: ExecutionContext) {
     this.#context = context
@@ -252,10 +252,9 @@ export class Execution implements CallServices {
     this.#assertOpen()
     this.#state = 'closing'
     this.#modelCalls?.abort()
-    const asked = this.#append(records, true)
-    this.#asked = asked
+    this.#asked = this.#append(records, true)
     try {
-      const committed = await asked
+      const committed = await this.#asked
       this.#markEnded()
       return committed.at(-1)?.sequence ?? 0
     } catch (error) {

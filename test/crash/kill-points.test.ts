@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -87,6 +89,10 @@ function lengthAtCrash(records: readonly JournalRecord[], acknowledged: number):
   return records.length
 }
 
+/** Sessions whose credentials are kept. */
+const sealed = (): string[] =>
+  readdirSync(join(server.directory, 'data/credentials')).flatMap((name) => /^(.*)\.sealed$/.exec(name)?.[1] ?? [])
+
 describe('kill -9 of the server at any append', () => {
   it('of parallel calls, a background tool, a cancellation and an end: the journal is what was acknowledged and its ends', async () => {
     const random = seededRandom('kill-points')
@@ -96,6 +102,7 @@ describe('kill -9 of the server at any append', () => {
       slow: await server.admit(await fixture('slow')),
     }
     const hits = new Map<string, number>()
+    const made = new Set<string>()
     let [kills, checked, sessions, unanswered] = [0, 0, 0, 0]
     const end = performance.now() + SLICE_MS
     for (; kills < KILLS && performance.now() < end; kills++) {
@@ -106,6 +113,8 @@ describe('kill -9 of the server at any append', () => {
       const known = new Map(passages.map((passage) => [passage.id, passage]))
       const ids = (body.sessions as { session_id: string }[]).map(({ session_id: id }) => id)
       expect(ids).toEqual(expect.arrayContaining(passages.flatMap(({ id }) => id ?? [])))
+      for (const id of ids) made.add(id)
+      await expect.poll(() => sealed().filter((id) => !made.has(id)), { timeout: 5000 }).toEqual([])
       for (const id of ids) {
         const session = new TestSession(server, id, 'effect')
         const { point, acknowledged, isIdle } = await check(session, known.get(id))

@@ -59,6 +59,24 @@ describe('growth', () => {
     })
   })
 
+  it.each([
+    [100, 7.5],
+    [500, 4.6],
+    [2000, 3.7],
+  ])('of a talk in which answers have %d characters stays below %d times its transcript', async (length, most) => {
+    const text = (characters: number): string => 'so they said '.repeat(characters).slice(0, characters)
+    await using harness = openHarness({ providers: [scriptedProvider([{ text: text(length) }])] })
+    const id = await harness.create({ model: { provider: 'scripted', name: 'script', api_key: 'k' } })
+    await harness.sessions.use(localTenant, id, async (session) => {
+      for (let n = 0; n < 100; n++) {
+        const started = await session.turns.start({ message: text(length * 0.6) }, undefined)
+        if ('done' in started) await started.done
+      }
+      const transcript = JSON.stringify(session.state.transcript).length
+      expect(JSON.stringify(await harness.records(id)).length / transcript).toBeLessThan(most)
+    })
+  })
+
   it('of the number of sessions does not slow the start down: it reads no journal but of those that were at work', async () => {
     const journal = openMemoryJournal({ limits: defaultLimits })
     await using before = openHarness({ journal })

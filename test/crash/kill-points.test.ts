@@ -11,7 +11,7 @@ import { seededRandom, soakOr } from '../support/soak.ts'
 import { APPEND_POINTS, Passage, pointOf, REQUESTED, type ToolIds } from './crash-scenario.ts'
 
 const KILLS = soakOr(500, Number.POSITIVE_INFINITY)
-const SLICE_MS = soakOr(Number.POSITIVE_INFINITY, 18_000)
+const SLICE_MS = soakOr(Number.POSITIVE_INFINITY, 15_000)
 /** Sessions that go through the scenario at once: each needs four boxes. */
 const LANES = 3
 /** A lane that starts later is elsewhere when the kill comes. */
@@ -111,10 +111,15 @@ describe('kill -9 of the server at any append', () => {
       await server.start()
       const { body } = await server.get(`/v1/sessions?label=trial:${kills}`)
       const known = new Map(passages.map((passage) => [passage.id, passage]))
-      const ids = (body.sessions as { session_id: string }[]).map(({ session_id: id }) => id)
+      const listed = body.sessions as { session_id: string; last_sequence: number }[]
+      const ids = listed.map(({ session_id: id }) => id)
       expect(ids).toEqual(expect.arrayContaining(passages.flatMap(({ id }) => id ?? [])))
       for (const id of ids) made.add(id)
       await expect.poll(() => sealed().filter((id) => !made.has(id)), { timeout: 5000 }).toEqual([])
+      const lastOf = async ({ session_id: id }: (typeof listed)[number]) =>
+        (await server.get(`/v1/sessions/${id}`)).body.last_sequence as number
+      // Recovery does not wait until somebody looks.
+      expect(await Promise.all(listed.map(lastOf))).toEqual(listed.map((one) => one.last_sequence))
       for (const id of ids) {
         const session = new TestSession(server, id, 'effect')
         const { point, acknowledged, isIdle } = await check(session, known.get(id))

@@ -96,6 +96,16 @@ export class BenchServer implements AsyncDisposable {
     return Object.fromEntries(paths) as Record<Name, string>
   }
 
+  /** A session whose model says one thing after another, with at most one tool. @returns its path */
+  async openScripted(script: Json, tool?: { readonly name: string; readonly component: Uint8Array }): Promise<string> {
+    const tools = tool === undefined ? [] : [{ name: tool.name, id: await this.admit(tool.component) }]
+    const { session_id: session } = await this.api.post<{ session_id: string }>(
+      '/v1/sessions',
+      sessionRequest(tools, script),
+    )
+    return `/v1/sessions/${session}`
+  }
+
   async status(): Promise<SandboxStatus> {
     const health = await this.api.get<{ sandbox: SandboxStatus }>('/health/ready?verbose')
     return health.sandbox
@@ -166,6 +176,15 @@ export function callLane(path: string, input: Json, contains: readonly string[])
     contains: ['"finished":true', '"status":"ok"', ...contains],
   }
 }
+
+/** The lane of a message whose turn ends. */
+export const messageLane = (session: string): Lane => ({
+  method: 'POST',
+  path: `${session}/messages`,
+  body: JSON.stringify({ input: { message: 'hello' } }),
+  status: 200,
+  contains: ['"status":"idle"'],
+})
 
 /** The same component with other bytes: a custom section that nobody reads goes to its end. */
 export function unlike(component: Uint8Array): Buffer {

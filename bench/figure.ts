@@ -1,4 +1,4 @@
-export type Unit = 'ms' | 'us' | 'MiB' | 'MiB/s' | 'calls/s'
+export type Unit = 'ms' | 'us' | 'MiB' | 'MiB/s' | 'calls/s' | 'records/s'
 
 /** One figure as it is printed (`--json`: one of them a line). */
 export type Figure = {

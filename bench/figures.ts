@@ -23,6 +23,9 @@ export type GroupName =
   | 'calls'
   | 'guest'
   | 'files'
+  | 'turns'
+  | 'records'
+  | 'streams'
   | 'history'
   | 'throughput'
   | 'deadlines'
@@ -30,11 +33,13 @@ export type GroupName =
 
 const DURABLE = 'durable-write-floor'
 const INSTANTIATE = 'core-instantiate-floor'
+const TOGETHER = 'durable-records-floor'
 
 /** Every figure, in the order in which they are printed. docs/bench.md says what each one is. */
 export const FIGURES: Readonly<Record<string, FigureFacts>> = {
   [DURABLE]: { unit: 'ms', group: 'floors' },
   [INSTANTIATE]: { unit: 'ms', group: 'floors' },
+  [TOGETHER]: { unit: 'records/s', group: 'floors' },
   'admission-rust': { unit: 'ms', group: 'admission' },
   'admission-python': { unit: 'ms', group: 'admission' },
   'admission-cached': { unit: 'ms', group: 'admission' },
@@ -64,6 +69,19 @@ export const FIGURES: Readonly<Record<string, FigureFacts>> = {
   'file-read-rate': { unit: 'MiB/s', group: 'files', required: [{ what: 'p50', least: 300 }] },
   'file-write-rate': { unit: 'MiB/s', group: 'files', required: [{ what: 'p50', least: 150 }] },
   'inspect-1000': { unit: 'ms', group: 'files', required: [{ what: 'p50', most: 150 }] },
+  'turn-one-model-one-tool': {
+    unit: 'ms',
+    group: 'turns',
+    floor: DURABLE,
+    required: [{ what: 'p50', most: 8 }],
+  },
+  'journal-records-per-second': {
+    unit: 'records/s',
+    group: 'records',
+    floor: TOGETHER,
+    required: [{ what: 'p50', least: 2500 }],
+  },
+  'commit-to-sse': { unit: 'ms', group: 'streams', floor: DURABLE, required: [{ what: 'p50', most: 2 }] },
   'turn-short-history': { unit: 'ms', group: 'history' },
   'turn-long-history': {
     unit: 'ms',

@@ -15,7 +15,10 @@ import { floors } from './groups/floors.ts'
 import { history } from './groups/history.ts'
 import { guest } from './groups/guest.ts'
 import { memory } from './groups/memory.ts'
+import { records } from './groups/records.ts'
+import { streams } from './groups/streams.ts'
 import { throughput } from './groups/throughput.ts'
+import { turns } from './groups/turns.ts'
 import { printFigure, printMachine, verdictsOf } from './print.ts'
 import type { Group, Samples, Subjects } from './run.ts'
 
@@ -28,6 +31,9 @@ const GROUPS: Readonly<Record<GroupName, Group>> = {
   calls,
   guest,
   files,
+  turns,
+  records,
+  streams,
   history,
   throughput,
   deadlines,

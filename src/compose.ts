@@ -32,8 +32,8 @@ import { BrainEnv, workspaceName } from './sandbox/brain-env.ts'
 import { probeLevel } from './sandbox/level.ts'
 import { openProcessSandbox } from './sandbox/process-sandbox.ts'
 import type { Sandbox, SandboxLevel } from './sandbox/sandbox.ts'
-import { type Credentials, openCredentials } from './session/credentials.ts'
 import { ComponentRegistry } from './session/component-registry.ts'
+import { forgetOrphans, type KeptCredentials, openCredentials } from './session/credentials.ts'
 import { DirectCalls } from './session/direct-calls.ts'
 import { EventFeed } from './session/event-feed.ts'
 import { Requests } from './session/requests.ts'
@@ -79,7 +79,7 @@ type Adapters = {
   readonly sandbox: Sandbox
   readonly components: Awaited<ReturnType<typeof openComponents>>
   readonly callLogs: Awaited<ReturnType<typeof openCallLogDirectory>>
-  readonly credentials: Credentials
+  readonly credentials: KeptCredentials
   readonly providers: ReadonlyMap<string, ModelProvider>
 }
 
@@ -120,6 +120,7 @@ export async function composeBrain(config: Config, logger: Logger): Promise<Brai
   const adapters = await openAdapters(config, logger, stack)
   const { app, service, streams, sessions } = assemble(config, logger, adapters)
   await sessions.recover()
+  stack.defer(await startForgettingOrphans(adapters, logger))
   stack.defer(() => closeServer(app))
   stack.defer(startSweeping({ ...adapters, limits: config.limits, logger }))
   const lettingGo = setInterval(() => sessions.letGo(QUIET_MS), QUIET_MS / 3).unref()
@@ -134,6 +135,18 @@ export async function composeBrain(config: Config, logger: Logger): Promise<Brai
     },
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   }
+}
+
+/** Whose credentials are kept is looked at before the server listens: a session that is being made has no record yet. */
+async function startForgettingOrphans({ credentials, journal }: Adapters, logger: Logger): Promise<() => void> {
+  const stop = new AbortController()
+  const isOrphan = async (id: SessionId): Promise<boolean> => (await journal.session(id)) === undefined
+  const kept = await credentials.sessions()
+  forgetOrphans(credentials, { kept, isOrphan, signal: stop.signal }).catch((error: unknown) => {
+    if (!stop.signal.aborted)
+      logger.warn({ error: messageOf(error) }, 'cannot forget credentials of sessions that were never made')
+  })
+  return () => stop.abort()
 }
 
 type Assembled = {

@@ -11,18 +11,24 @@ const RECORD_BYTES = 512
 const WRITES = 200
 const INSTANCES = 200
 
-/** What no design can be faster than: a durable write, and a bare instance of the tool's core. */
+/** As many records as the clients of `journal-records-per-second` may have waiting at once. */
+const TOGETHER = 16
+
+/** What no design can be faster than: a durable write, of one record or of many, and a bare instance of the tool's core. */
 export const floors: Group = async (run) => ({
-  'durable-write-floor': durableWrites(run.server.dataDirectory),
+  'durable-write-floor': durableWrites(run.server.dataDirectory, RECORD_BYTES),
   'core-instantiate-floor': await coreInstances(run),
+  'durable-records-floor': durableWrites(run.server.dataDirectory, TOGETHER * RECORD_BYTES).map(
+    (ms) => (TOGETHER / ms) * 1000,
+  ),
 })
 
 /** Appends blocks to a file, each of which must be durable before the next. */
-function durableWrites(directory: string): number[] {
+function durableWrites(directory: string, bytes: number): number[] {
   const path = join(directory, 'bench-floor')
   const file = openSync(path, 'w', 0o600)
   try {
-    const block = randomBytes(RECORD_BYTES)
+    const block = randomBytes(bytes)
     return Array.from({ length: WRITES }, () => {
       const began = performance.now()
       writeSync(file, block)

@@ -15,8 +15,21 @@ export class Budget {
     this.#limits = limits
   }
 
-  /** @throws BrainError `emit_limit`; nothing is charged then. */
-  chargeEmission(bytes: number): void {
+  /**
+   * Charges an emission and writes it; one that could not be written is not paid for.
+   * @throws BrainError `emit_limit`, before anything is written; what `write` throws
+   */
+  async emit<Written>(bytes: number, write: () => Promise<Written>): Promise<Written> {
+    this.#chargeEmission(bytes)
+    try {
+      return await write()
+    } catch (error) {
+      this.#emittedBytes -= bytes
+      throw error
+    }
+  }
+
+  #chargeEmission(bytes: number): void {
     const most = this.#limits.emittedBytes
     if (most > 0 && this.#emittedBytes + bytes > most)
       throw new BrainError(

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SessionId } from '../kernel/ids.ts'
 import { CALL_LOG_RETENTION_MS, type CallLog, type CallLogs } from './call-log.ts'
@@ -13,7 +13,7 @@ export async function openCallLogDirectory(
   return {
     async write(session, sequence, log) {
       await mkdir(folderOf(session), { recursive: true, mode: 0o700 })
-      await writeFile(fileOf(session, sequence), JSON.stringify(log), { mode: 0o600 })
+      await writeWhole(fileOf(session, sequence), JSON.stringify(log))
     },
     async read(session, sequence) {
       const text = await readFile(fileOf(session, sequence), 'utf8').catch(() => undefined)
@@ -25,6 +25,18 @@ export async function openCallLogDirectory(
     async sweep(now) {
       for (const session of await readdir(directory)) await sweepFolder(join(directory, session), now)
     },
+  }
+}
+
+/** A full disk leaves half a file, which must not be taken for a log. */
+async function writeWhole(file: string, text: string): Promise<void> {
+  const aside = `${file}.part`
+  try {
+    await writeFile(aside, text, { mode: 0o600 })
+    await rename(aside, file)
+  } catch (error) {
+    await rm(aside, { force: true })
+    throw error
   }
 }
 

@@ -69,7 +69,7 @@ export class Execution implements CallServices {
   #timer: LongTimeout | undefined
   #interruption: Promise<void> | undefined
   /** The end that the tool asked for, while it is written. */
-  #asked: Promise<unknown> | undefined
+  #asked: Promise<readonly JournalRecord[]> | undefined
 
   constructor(context: ExecutionContext) {
     this.#context = context
@@ -149,21 +149,20 @@ export class Execution implements CallServices {
     if (isReservedKind(eventType))
       throw new BrainError('invalid_request', `Cannot emit "${eventType}": this kind is reserved for Brain`)
     const data = parseJson(payloadText, 'event payload')
-    this.#context.budget.chargeEmission(Buffer.byteLength(eventType) + Buffer.byteLength(payloadText))
-    const [record] = await this.#append(
-      [{ kind: 'event', event_type: eventType, data, origin: this.#records.origin }],
-      false,
-    )
-    return record?.sequence ?? 0
+    const record: NewRecord = { kind: 'event', event_type: eventType, data, origin: this.#records.origin }
+    return this.#emit(Buffer.byteLength(eventType) + Buffer.byteLength(payloadText), record)
   }
 
   async emitResult(outcomeText: string): Promise<number> {
     this.#assertOpen()
     const output = await this.#readOutput(parseJson(outcomeText, 'outcome'))
     this.#assertOpen()
-    this.#context.budget.chargeEmission(Buffer.byteLength(outcomeText))
-    const [record] = await this.#append([this.#records.result(output)], false)
-    return record?.sequence ?? 0
+    return this.#emit(Buffer.byteLength(outcomeText), this.#records.result(output))
+  }
+
+  async #emit(bytes: number, record: NewRecord): Promise<number> {
+    const [committed] = await this.#context.budget.emit(bytes, () => this.#append([record], false))
+    return committed?.sequence ?? 0
   }
 
   async returned(outcomeText: string | undefined): Promise<number> {
@@ -172,21 +171,23 @@ export class Execution implements CallServices {
     if (outcomeText === undefined) return this.#return([])
     const output = await this.#readLastOutput(outcomeText)
     try {
-      this.#context.budget.chargeEmission(Buffer.byteLength(outcomeText))
+      return await this.#context.budget.emit(Buffer.byteLength(outcomeText), () =>
+        output.status === 'ok'
+          ? this.#return([this.#records.result(output)])
+          : this.#closeAsAsked(this.#records.closing(output)),
+      )
     } catch (error) {
-      throw await this.#closeFor(error)
+      throw error instanceof BrainError && error.code === 'emit_limit' ? await this.#closeFor(error) : error
     }
-    return output.status === 'ok'
-      ? this.#return([this.#records.result(output)])
-      : this.#closeAsAsked(this.#records.closing(output))
   }
 
   async finish(outcomeText: string | undefined): Promise<number> {
     this.#assertOpen()
     if (outcomeText === undefined) return this.#closeAsAsked([this.#records.end({ status: 'ok', value: null })])
     const output = await this.#readLastOutput(outcomeText)
-    this.#context.budget.chargeEmission(Buffer.byteLength(outcomeText))
-    return this.#closeAsAsked(this.#records.closing(output))
+    return this.#context.budget.emit(Buffer.byteLength(outcomeText), () =>
+      this.#closeAsAsked(this.#records.closing(output)),
+    )
   }
 
   async model(requestText: string): Promise<string> {
@@ -251,10 +252,9 @@ export class Execution implements CallServices {
     this.#assertOpen()
     this.#state = 'closing'
     this.#modelCalls?.abort()
-    const asked = this.#append(records, true)
-    this.#asked = asked
+    this.#asked = this.#append(records, true)
     try {
-      const committed = await asked
+      const committed = await this.#asked
       this.#markEnded()
       return committed.at(-1)?.sequence ?? 0
     } catch (error) {
@@ -347,13 +347,15 @@ export class Execution implements CallServices {
       const value = parseOutput(text, this.#context)
       const output = await this.#readOutput(looksLikeOutcome(value) ? value : { status: 'ok', value })
       if (this.#state !== 'open') return undefined
-      this.#context.budget.chargeEmission(Buffer.byteLength(text))
-      if (output.status !== 'ok') return await this.#close(this.#records.closing(output))
-      return await (this.#returned
-        ? this.#append([this.#records.result(output)], false, 'insist')
-        : this.#return([this.#records.result(output)], 'insist'))
+      return await this.#context.budget.emit(Buffer.byteLength(text), () => this.#writeResult(output))
     } catch (error) {
       return this.#closeFor(error)
     }
+  }
+
+  #writeResult(output: ToolOutput): Promise<unknown> {
+    if (output.status !== 'ok') return this.#close(this.#records.closing(output))
+    const records = [this.#records.result(output)]
+    return this.#returned ? this.#append(records, false, 'insist') : this.#return(records, 'insist')
   }
 }

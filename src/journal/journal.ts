@@ -56,6 +56,8 @@ export type SessionQuery = {
   readonly tenant?: TenantId
   readonly status?: readonly SessionStatus[]
   readonly label?: { readonly key: string; readonly value: string }
+  /** Those with a `tool_call_started` that has no end. */
+  readonly hasOpenCalls?: true
   readonly after?: string
   readonly limit?: number
 }

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { mkdir, open, readFile, rm } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BrainError, messageOf } from '../kernel/errors.ts'
 import type { SessionId } from '../kernel/ids.ts'
@@ -20,17 +20,41 @@ const TAG_BYTES = 16
 const KEY_BYTES = 32
 const EXCLUSIVE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW
 
+/** Credentials that can say whose they are. */
+export type KeptCredentials = Credentials & {
+  /** Sessions that have some. */
+  sessions(): Promise<readonly SessionId[]>
+}
+
+/** Forgets credentials that a crash left before the first record of their session was written. */
+export async function forgetOrphans(
+  credentials: Credentials,
+  among: {
+    /** Those that were there before any session could be made. */
+    readonly kept: readonly SessionId[]
+    readonly isOrphan: (session: SessionId) => Promise<boolean>
+    readonly signal: AbortSignal
+  },
+): Promise<void> {
+  for (const session of among.kept) {
+    if (among.signal.aborted) return
+    if (await among.isOrphan(session)) await credentials.forget(session)
+  }
+}
+
+const SUFFIX = '.sealed'
+
 /**
  * Sealed files under `directory`, one a session.
  *
  * @param secretKey BRAIN_SECRET_KEY; without it a random key in the 0600 file `secret-key` beside the sealed files.
  */
-export async function openCredentials(directory: string, secretKey: string | undefined): Promise<Credentials> {
+export async function openCredentials(directory: string, secretKey: string | undefined): Promise<KeptCredentials> {
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const key = createHash('sha256')
     .update(secretKey ?? (await ownKey(join(directory, 'secret-key'))))
     .digest()
-  const fileOf = (session: SessionId): string => join(directory, `${session}.sealed`)
+  const fileOf = (session: SessionId): string => join(directory, `${session}${SUFFIX}`)
   return {
     async put(session, secret) {
       try {
@@ -51,6 +75,10 @@ export async function openCredentials(directory: string, secretKey: string | und
     },
     async forget(session) {
       await rm(fileOf(session), { force: true })
+    },
+    async sessions() {
+      const names = await readdir(directory)
+      return names.filter((name) => name.endsWith(SUFFIX)).map((name) => name.slice(0, -SUFFIX.length) as SessionId)
     },
   }
 }

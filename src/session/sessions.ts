@@ -79,8 +79,10 @@ export class Sessions {
 
   /** Opens what a crash left in the middle of something, which writes its ends. */
   async recover(): Promise<void> {
-    const rows = await this.#parts.journal.sessions({ status: ['creating', 'running', 'ending'] })
-    for (const { id } of rows) {
+    const { journal } = this.#parts
+    const atWork = await journal.sessions({ status: ['creating', 'running', 'ending'] })
+    const inBackground = await journal.sessions({ hasOpenCalls: true })
+    for (const id of new Set([...atWork, ...inBackground].map((row) => row.id))) {
       // One journal that cannot be read is no reason to keep the others from starting: it is tried again on first use.
       await this.#openOnce(id).catch((error: unknown) =>
         this.#parts.logger.error({ session: id, error: messageOf(error) }, 'cannot recover the session'),

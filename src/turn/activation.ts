@@ -143,8 +143,9 @@ export class Activation implements LoopHost {
         'invalid_request',
         `Cannot emit "${kind.slice(0, 128)}": an event kind is an identifier that Brain does not use itself`,
       )
-    this.#budget.chargeEmission(Buffer.byteLength(kind) + Buffer.byteLength(JSON.stringify(data)))
-    return this.#append({ kind: 'event', event_type: kind, data, origin: this.#origin })
+    const bytes = Buffer.byteLength(kind) + Buffer.byteLength(JSON.stringify(data))
+    const record: NewRecord = { kind: 'event', event_type: kind, data, origin: this.#origin }
+    return this.#budget.emit(bytes, () => this.#append(record))
   }
 
   telemetry(record: Json): void {

@@ -216,6 +216,40 @@ export function journalContract(adapter: string, openSubject: OpenSubject): void
       expect(await list({ label: red, after: sorted(ids[0], ids[2], ids[3])[0]! })).toHaveLength(2)
     })
 
+    it('J6 `sessions()` finds those that have calls without an end', async () => {
+      const { journal } = await open()
+      const ids = (await Promise.all([create(journal), create(journal), create(journal)])) as [
+        SessionId,
+        SessionId,
+        SessionId,
+      ]
+      const invocation = { call_id: 'c', name: 't', environment: 'box', input: null }
+      const start = { tool: 't', environment: 'box', environment_sequence: 1, invocation, deadline_ms: null }
+      const started: NewRecord = { kind: 'tool_call_started', data: start }
+      const ended = (sequence: number): NewRecord => ({
+        kind: 'tool_call_ended',
+        data: { sequence, outcome: { status: 'ok', value: null } },
+        origin: { kind: 'tool', sequence },
+      })
+      const failure = { code: 'interrupted', message: 'm', retryable: false, ambiguous: true }
+      const found = async (more = {}) => (await journal.sessions({ hasOpenCalls: true, ...more })).map(({ id }) => id)
+      await journal.append({ session: ids[0], records: [started, started] })
+      await journal.append({ session: ids[1], records: [started, event({ sequence: 1 })] })
+      expect(await found()).toEqual([ids[0], ids[1]].toSorted())
+      await journal.append({ session: ids[0], records: [ended(2)] })
+      await journal.append({ session: ids[1], records: [ended(1)] })
+      expect(await found()).toEqual([ids[0]])
+      expect(await found({ tenant: other })).toEqual([])
+      await journal.append({
+        session: ids[0],
+        records: [{ kind: 'tool_call_failed', data: { sequence: 1, ...failure } }],
+      })
+      expect(await found()).toEqual([])
+      await journal.append({ session: ids[2], records: [started] })
+      await journal.remove(ids[2])
+      expect(await found()).toEqual([])
+    })
+
     it('J6 `sessions()` lists more sessions than one message carries', async () => {
       const { journal } = await open()
       const ids = await Promise.all(Array.from({ length: 1203 }, () => create(journal)))

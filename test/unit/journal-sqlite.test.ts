@@ -156,6 +156,29 @@ describe('openSqliteJournal()', () => {
     await open(newer)
   })
 
+  it('brings a database of the first format forward, which did not know what calls are open', async () => {
+    const directory = temporaryDirectory()
+    const [open_, ended] = [newSessionId(), newSessionId()]
+    const create = { tenant: 'local' as TenantId, labels: {} }
+    const invocation = { call_id: 'c', name: 't', environment: 'box', input: null }
+    const data = { tool: 't', environment: 'box', environment_sequence: 1, invocation, deadline_ms: null }
+    const end = { sequence: 1, outcome: { status: 'ok', value: '\ud800\u0000' } } as const
+    {
+      await using journal = await openSqliteJournal({ directory, limits: defaultLimits })
+      for (const session of [open_, ended])
+        await journal.append({ session, create, records: [{ kind: 'tool_call_started', data }] })
+      await journal.append({ session: ended, records: [{ kind: 'tool_call_ended', data: end }] })
+    }
+    const database = new DatabaseSync(databaseIn(directory))
+    const drops = ['TRIGGER call_started', 'TRIGGER call_ended', 'TRIGGER call_purged', 'TABLE open_calls']
+    database.exec(`${drops.map((what) => `DROP ${what};`).join(' ')} PRAGMA user_version = 1`)
+    database.close()
+    await using journal = await openSqliteJournal({ directory, limits: defaultLimits })
+    expect((await journal.sessions({ hasOpenCalls: true })).map(({ id }) => id)).toEqual([open_])
+    await journal.append({ session: open_, records: [{ kind: 'tool_call_ended', data: end }] })
+    expect(await journal.sessions({ hasOpenCalls: true })).toEqual([])
+  })
+
   it('refuses a data directory in which it may not write', async () => {
     const file = join(temporaryDirectory(), 'file')
     writeFileSync(file, '')

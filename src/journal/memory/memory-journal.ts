@@ -89,8 +89,16 @@ class MemoryJournal implements Journal {
     return stored && rowOf(stored)
   }
 
-  async sessions({ tenant, status, label, after = '', limit }: SessionQuery): Promise<readonly SessionRow[]> {
+  async sessions({
+    tenant,
+    status,
+    label,
+    hasOpenCalls,
+    after = '',
+    limit,
+  }: SessionQuery): Promise<readonly SessionRow[]> {
     return [...this.#sessions.values()]
+      .filter((stored) => hasOpenCalls === undefined || openCallsOf(stored) > 0)
       .map(rowOf)
       .filter(
         (row) =>
@@ -226,6 +234,10 @@ class MemoryJournal implements Journal {
     if (claim !== undefined) claim.answered ??= { at: this.#clock.now(), answer: JSON.stringify(answer) }
   }
 }
+
+const openCallsOf = ({ records }: StoredSession): number =>
+  records.filter(({ type }) => type === 'tool_call_started').length -
+  records.filter(({ type }) => type === 'tool_call_ended' || type === 'tool_call_failed').length
 
 const nameOf = ({ scope, key }: ClaimKey): string => JSON.stringify([scope, key])
 

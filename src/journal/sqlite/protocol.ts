@@ -67,6 +67,7 @@ export type SessionsRequest = {
   readonly tenant?: string
   readonly status?: readonly SessionStatus[]
   readonly label?: { readonly key: string; readonly value: string }
+  readonly hasOpenCalls?: true
   readonly after: string
   readonly limit: number
 }

@@ -50,8 +50,29 @@ const FIRST_FORMAT = `
   CREATE TABLE probe (id INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
 `
 
+/**
+ * Calls without an end, by the key of their start: what a crash left open is found without reading journals. Triggers,
+ * so that whatever writes records keeps it.
+ */
+const OPEN_CALLS = `
+  CREATE TABLE open_calls (id INTEGER PRIMARY KEY) STRICT;
+  INSERT INTO open_calls SELECT id FROM records WHERE type = 'tool_call_started';
+  DELETE FROM open_calls WHERE id IN (
+    SELECT id >> 32 << 32 | json_extract(data, '$.sequence') FROM records
+    WHERE type IN ('tool_call_ended', 'tool_call_failed') AND json_valid(data));
+  CREATE TRIGGER call_started AFTER INSERT ON records WHEN new.type = 'tool_call_started'
+    BEGIN INSERT INTO open_calls VALUES (new.id); END;
+  CREATE TRIGGER call_ended AFTER INSERT ON records WHEN new.type IN ('tool_call_ended', 'tool_call_failed')
+    BEGIN DELETE FROM open_calls WHERE id = new.id >> 32 << 32 | json_extract(new.data, '$.sequence'); END;
+  CREATE TRIGGER call_purged AFTER DELETE ON records WHEN old.type = 'tool_call_started'
+    BEGIN DELETE FROM open_calls WHERE id = old.id; END;
+`
+
 /** Entry n leads from format n to format n + 1. Formats only grow; entries are never edited once released. */
-const MIGRATIONS: readonly ((database: DatabaseSync) => void)[] = [(database) => database.exec(FIRST_FORMAT)]
+const MIGRATIONS: readonly ((database: DatabaseSync) => void)[] = [
+  (database) => database.exec(FIRST_FORMAT),
+  (database) => database.exec(OPEN_CALLS),
+]
 
 /** The format that this code reads and writes. */
 export const STORE_FORMAT = MIGRATIONS.length

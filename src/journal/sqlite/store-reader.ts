@@ -105,7 +105,7 @@ export class StoreReader implements Store<ReaderCalls> {
     return { through, count, bytes, more: false, isWhole: through >= lastSequence }
   }
 
-  #sessions({ tenant, status, label, after, limit }: SessionsRequest): readonly SessionRow[] {
+  #sessions({ tenant, status, label, hasOpenCalls, after, limit }: SessionsRequest): readonly SessionRow[] {
     const conditions = ['s.id > ?']
     const values: (string | number)[] = [after]
     let from = 'sessions s'
@@ -118,6 +118,7 @@ export class StoreReader implements Store<ReaderCalls> {
       // As literals, out of a closed list: only so does SQLite see that its partial index applies.
       conditions.push(`s.status IN (${status.map((word) => `'${word}'`).join(', ')})`)
     }
+    if (hasOpenCalls) conditions.push('s.number IN (SELECT id >> 32 FROM open_calls)')
     if (label !== undefined) {
       from = 'labels l CROSS JOIN sessions s ON s.id = l.id'
       conditions.push('l.key = ?', 'l.value = ?', 'l.id > ?')

@@ -29,8 +29,17 @@ export function parseScript(value: unknown, what: string): readonly ScriptedAnsw
  * for ever after. For demos and tests; it exists only where BRAIN_SCRIPTED_MODEL=1.
  */
 export function scriptedProvider(operatorScript: readonly ScriptedAnswer[] | undefined): ModelProvider {
+  // Checked once for each session: a long script takes longer to read than its answers.
+  const parsed = new WeakMap<object, readonly ScriptedAnswer[]>()
+  const parseOnce = (settings: Json): readonly ScriptedAnswer[] => {
+    const known = typeof settings === 'object' && settings !== null ? parsed.get(settings) : undefined
+    if (known !== undefined) return known
+    const script = parseScript(settings, 'model.script')
+    if (typeof settings === 'object' && settings !== null) parsed.set(settings, script)
+    return script
+  }
   const scriptOf = (settings: Json | undefined): readonly ScriptedAnswer[] => {
-    if (settings !== undefined && settings !== null) return parseScript(settings, 'model.script')
+    if (settings !== undefined && settings !== null) return parseOnce(settings)
     if (operatorScript !== undefined) return operatorScript
     throw new BrainError(
       'invalid_request',

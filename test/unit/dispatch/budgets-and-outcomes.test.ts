@@ -54,6 +54,27 @@ describe('the bytes of an activation', () => {
     expectSoundJournal(await harness.records(id))
   })
 
+  it('are not spent on what the storage refused', async () => {
+    let isBroken = false
+    await using harness = open({
+      limits: { emittedBytes: 1000 },
+      fault: () => (isBroken ? 'disk full' : undefined),
+    })
+    const id = await harness.create({ tools: [toolNamed('t')] })
+    const answer = harness.call(id, 't', {})
+    const { services } = await harness.binding.next()
+    const outcome = `{"status":"ok","value":${text(800)}}`
+    isBroken = true
+    const refused = { code: 'storage_unavailable' }
+    await expect(services.emit('n', text(900))).rejects.toMatchObject(refused)
+    await expect(services.emitResult(outcome)).rejects.toMatchObject(refused)
+    await expect(services.returned(outcome)).rejects.toMatchObject(refused)
+    await expect(services.finish(outcome)).rejects.toMatchObject(refused)
+    isBroken = false
+    await services.finish(outcome)
+    expect((await answer).outcome).toEqual({ status: 'ok', value: null })
+  })
+
   it('end a call with emit_limit whose returned value goes over them', async () => {
     await using harness = open({ limits: { emittedBytes: 100 } })
     const id = await harness.create({ tools: [toolNamed('t')] })

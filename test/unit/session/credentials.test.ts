@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { newSessionId } from '../../../src/kernel/ids.ts'
-import { openCredentials } from '../../../src/session/credentials.ts'
+import { newSessionId, type SessionId } from '../../../src/kernel/ids.ts'
+import { forgetOrphans, openCredentials } from '../../../src/session/credentials.ts'
 
 function temporaryDirectory(): string {
   const parent = mkdtempSync(join(tmpdir(), 'brain-credentials-'))
@@ -38,4 +38,21 @@ it('`put()` that the disk refuses is the storage’s fault and no defect, names 
   await credentials.put(session, 'secret')
   expect(await credentials.get(session)).toBe('secret')
   expect(readFileSync(join(directory, `${session}.sealed`), 'latin1')).not.toContain('secret')
+})
+
+it('`forgetOrphans()` takes what a crash left before the first record of a session, and nothing else', async () => {
+  const directory = join(temporaryDirectory(), 'credentials')
+  const credentials = await openCredentials(directory, undefined)
+  const [made, orphan, late] = [newSessionId(), newSessionId(), newSessionId()]
+  await credentials.put(made, 'one')
+  await credentials.put(orphan, 'two')
+  const kept = await credentials.sessions()
+  // It is being made when the others are looked at.
+  await credentials.put(late, 'three')
+  const among = { kept, isOrphan: (session: SessionId) => Promise.resolve(session !== made) }
+  await forgetOrphans(credentials, { ...among, signal: AbortSignal.abort() })
+  expect((await credentials.sessions()).length).toBe(3)
+  await forgetOrphans(credentials, { ...among, signal: new AbortController().signal })
+  expect((await credentials.sessions()).toSorted()).toEqual([made, late].toSorted())
+  expect(await credentials.get(made)).toBe('one')
 })

@@ -271,6 +271,23 @@ describe('after a crash', () => {
     expect(harness.binding.calls).toEqual([])
   })
 
+  it('an idle session whose background call was open is closed at the start, so that lists are right', async () => {
+    const { after } = await crash(async (before) => {
+      const script: Json = [{ tool_calls: [{ name: 't', input: {} }] }, { text: 'ok' }]
+      const id = await before.create({ tools: [toolNamed('t')], script })
+      const sent = before.send(id, 'go')
+      const { services } = await before.binding.next()
+      await services.returned(undefined)
+      await sent
+    })
+    await using harness = after
+    await harness.sessions.recover()
+    const [row] = await harness.service.list(localTenant, {})
+    const records = await harness.records(row?.session_id as never)
+    expect(records.at(-1)).toMatchObject({ event_type: 'tool_call_failed', data: { code: 'interrupted' } })
+    expect(row).toMatchObject({ status: 'idle', last_sequence: records.length })
+  })
+
   it('a running turn fails with interrupted; the next turn shows the model what became of the call', async () => {
     const { after } = await crash(async (before) => {
       const script: Json = [{ tool_calls: [{ name: 't', input: {} }] }, { text: 'ok' }]

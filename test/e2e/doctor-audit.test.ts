@@ -24,7 +24,8 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 type Run = { readonly code: number; readonly out: string }
 
 function brain(args: readonly string[], env: NodeJS.ProcessEnv = {}, uid?: number): Promise<Run> {
-  const options = { env: { PATH: process.env['PATH'], ...env }, ...(uid === undefined ? {} : { uid, gid: uid }) }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const options = { env: { PATH, NODE_COMPILE_CACHE, ...env }, ...(uid === undefined ? {} : { uid, gid: uid }) }
   return new Promise((resolve) => {
     execFile(process.execPath, ['--no-warnings', command, ...args], options, (error, stdout) =>
       resolve({ code: Number(error?.code ?? 0), out: stdout }),

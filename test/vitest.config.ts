@@ -11,9 +11,10 @@ const RUST = ['test/package/rebuild-examples.test.ts']
  * right about that only where nobody else is at work. Everything else waits for events, and may wait longer.
  */
 const ALONE = [
-  'test/sandbox/{calls,components,deaths,egress,egress-broker,files-workspaces,limits,protocol,slices}.test.ts',
+  'test/sandbox/{box-reuse,calls,components,deaths,egress,egress-broker,files-workspaces,limits,protocol,slices}.test.ts',
   'test/http/{hostile-uploads,uploads}.test.ts',
   'test/e2e/{components,turns}.test.ts',
+  'test/crash/server-kill.test.ts',
 ]
 
 /**

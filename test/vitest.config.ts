@@ -45,6 +45,8 @@ export default defineConfig({
           testTimeout: 20_000,
           // Of two processors Vitest would take one.
           maxWorkers: 2,
+          // Starting a process and loading the sources again costs more than most of these files do.
+          isolate: false,
           sequence: { groupOrder: 0 },
         },
       },

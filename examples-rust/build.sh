@@ -1,15 +1,16 @@
 #!/bin/bash
-# usage: build.sh [--toolchain DIR] [--target-dir DIR] [--out DIR] [WORKSPACE]
+# usage: build.sh [--toolchain DIR] [--target-dir DIR] [--out DIR] [--test] [WORKSPACE]
 #
 # Builds every tool of a cargo workspace (default: this folder) as a component and copies them to --out (default:
 # WORKSPACE/target/components). Without --toolchain, the Rust on the PATH is used, with its target wasm32-wasip2. With
 # --toolchain, one that setup-toolchain.sh made: then the bytes are the same on every machine and in every folder.
 # Workspaces that are given the same --target-dir (default: WORKSPACE/target) compile what they both depend on once.
+# With --test, the unit tests of the workspace run as well, on this machine.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 repository=$(dirname "$here")
-toolchain='' build='' out='' workspace=$here
+toolchain='' build='' out='' test='' workspace=$here
 
 fail() {
   echo "Cannot build the Rust tools: $1" >&2
@@ -31,6 +32,10 @@ while [ $# -gt 0 ]; do
     --out) out=$2 ;;
     esac
     shift 2
+    ;;
+  --test)
+    test=yes
+    shift
     ;;
   -*) fail "unknown option $1" ;;
   *)
@@ -75,3 +80,15 @@ for component in "$build/$target/release"/*.wasm; do
   cp "$component" "$out/${name//_/-}"
 done
 (cd "$out" && sha256sum ./*.wasm)
+
+[ -n "$test" ] || exit 0
+# What the compiler itself runs, macros above all, is most of what there is to compile. It is compiled once for components
+# and tests where both have one profile and one folder; so here the flags take back what that profile does to components.
+flags=(-Clto=off -Clinker-plugin-lto=no -Copt-level=0 -Ccodegen-units=16 -Cdebug-assertions=yes -Cpanic=unwind)
+CARGO_ENCODED_RUSTFLAGS=$(
+  IFS=$'\x1f'
+  echo "${flags[*]}"
+)
+host=$("${RUSTC:-rustc}" -vV | sed -n 's/^host: //p')
+# --lib: the one example in a comment that would be run is one that wit-bindgen generates.
+cargo test --quiet --lib --release --locked --target "$host" --target-dir "$build"

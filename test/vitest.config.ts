@@ -1,14 +1,39 @@
 import { defineConfig } from 'vitest/config'
 import { SummaryReporter } from '../.ci/summary-reporter.ts'
 
+const root = new URL('..', import.meta.url).pathname
+
+/** Looks at what Rust has compiled meanwhile. */
 const RUST = ['test/package/rebuild-examples.test.ts']
 
 /**
- * `unit` is quick and needs no process of ours; `package` packs and tries what is built; `system` runs real servers and
- * boxes, alone, since it looks at times and at processes. What Rust compiles meanwhile, `rust` looks at in the end.
+ * What says how long something may take, how much processor or memory it may cost, or what stays behind at a moment. It is
+ * right about that only where nobody else is at work. Everything else waits for events, and may wait longer.
+ */
+const ALONE = [
+  'test/sandbox/{box-reuse,calls,components,deaths,egress,egress-broker,files-workspaces,limits,protocol,slices}.test.ts',
+  'test/http/{hostile-uploads,uploads}.test.ts',
+  'test/e2e/{components,turns}.test.ts',
+  'test/crash/server-kill.test.ts',
+]
+
+/**
+ * Of two processors one is often idle while a test waits for a disk, a network or a process. Three files at once leave none
+ * of that; more would only make each wait longer.
+ */
+const BESIDE_EACH_OTHER = 3
+
+// Every process that a test starts loads the same sources: Node strips and compiles them once, and keeps what came of it.
+process.env['NODE_COMPILE_CACHE'] ??= `${root}node_modules/.cache/node`
+
+/**
+ * `unit` is quick and needs no process of ours. `package`, which packs and tries what is built, and `system`, which runs
+ * real servers and boxes, go on beside each other, so that both processors have work. `alone` comes after them, one file at
+ * a time. Rust compiles beside all of them what nobody else wants of the processors, most of it beside `alone`, and `rust`
+ * looks at what came of it.
  */
 export default defineConfig({
-  root: new URL('..', import.meta.url).pathname,
+  root,
   test: {
     reporters: ['default', new SummaryReporter()],
     projects: [
@@ -20,6 +45,8 @@ export default defineConfig({
           testTimeout: 20_000,
           // Of two processors Vitest would take one.
           maxWorkers: 2,
+          // Starting a process and loading the sources again costs more than most of these files do.
+          isolate: false,
           sequence: { groupOrder: 0 },
         },
       },
@@ -31,8 +58,7 @@ export default defineConfig({
           exclude: RUST,
           testTimeout: 300_000,
           hookTimeout: 600_000,
-          // Python, npm and the linkers use one thread each: all at once they need half as long.
-          maxWorkers: 4,
+          maxWorkers: BESIDE_EACH_OTHER,
           sequence: { groupOrder: 1 },
         },
       },
@@ -41,6 +67,18 @@ export default defineConfig({
         test: {
           name: 'system',
           include: ['test/{sandbox,http,e2e,crash,docs}/**/*.test.ts'],
+          exclude: ALONE,
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
+          maxWorkers: BESIDE_EACH_OTHER,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: ALONE,
           testTimeout: 120_000,
           hookTimeout: 300_000,
           maxWorkers: 1,

@@ -23,11 +23,12 @@ export async function audit(env: Environment): Promise<AuditReport> {
   const offered = probes.flatMap(({ level }) => level ?? [])
   // What ends its own process is run in boxes only; what is not run without a box is not proven.
   const harmless = auditedAttempts('system').filter(({ reach }) => reach === undefined)
-  const free = new Map([...(await runControl(harmless)), ...(await runFrameControl())])
+  const hasBoxes = offered.length > 0
+  const free = new Map(hasBoxes ? [...(await runControl(harmless)), ...(await runFrameControl())] : [])
   const rows: AuditRow[] = []
   for (const level of offered) rows.push(...(await attack(level, free)))
   return {
-    passed: offered.length > 0 && rows.every(({ outcome }) => outcome === 'denied'),
+    passed: hasBoxes && rows.every(({ outcome }) => outcome === 'denied'),
     levels: offered.map(({ name }) => name),
     not_offered: probes.flatMap(({ name, reason }) => (reason === undefined ? [] : { level: name, reason })),
     rows,

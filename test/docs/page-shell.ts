@@ -32,6 +32,7 @@ export class PageShell implements AsyncDisposable {
     this.#env = {
       HOME: process.env['HOME'] ?? directory,
       PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
       BRAIN_LISTEN: `127.0.0.1:${port}`,
       BRAIN_URL: `http://127.0.0.1:${port}`,
       BRAIN_DATA_DIR: join(directory, 'data'),

@@ -13,7 +13,7 @@ let wordcount: string
 
 beforeAll(async () => {
   server = await startServer({
-    BRAIN_MAX_TURN_SECS: '3',
+    BRAIN_MAX_TURN_SECS: '5',
     BRAIN_MAX_EMITTED_BYTES: '1000',
     BRAIN_MAX_ACTIVATION_BYTES: '100000',
     BRAIN_MAX_AGENTLOOP_REQUEST_BYTES: '2000000',

@@ -8,7 +8,7 @@ import type { AuditReport } from '../../src/cli/audit.ts'
 import type { Diagnosis } from '../../src/cli/doctor.ts'
 import { ATTEMPTS } from '../../src/sandbox/audit/attempts.ts'
 import { FRAME_ATTEMPTS } from '../../src/sandbox/audit/frame-attempts.ts'
-import { runAttempts } from '../../src/sandbox/audit/run-attempts.ts'
+import { auditedAttempts, runAttempts, type Walls } from '../../src/sandbox/audit/run-attempts.ts'
 import { LEVELS, offeredLevel } from '../sandbox/levels.ts'
 import { USERS } from '../support/users.ts'
 
@@ -24,7 +24,8 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 type Run = { readonly code: number; readonly out: string }
 
 function brain(args: readonly string[], env: NodeJS.ProcessEnv = {}, uid?: number): Promise<Run> {
-  const options = { env: { PATH: process.env['PATH'], ...env }, ...(uid === undefined ? {} : { uid, gid: uid }) }
+  const { PATH, NODE_COMPILE_CACHE } = process.env
+  const options = { env: { PATH, NODE_COMPILE_CACHE, ...env }, ...(uid === undefined ? {} : { uid, gid: uid }) }
   return new Promise((resolve) => {
     execFile(process.execPath, ['--no-warnings', command, ...args], options, (error, stdout) =>
       resolve({ code: Number(error?.code ?? 0), out: stdout }),
@@ -73,12 +74,19 @@ describe('brain audit', () => {
     expect(report.rows.filter(({ outcome }) => outcome !== 'denied')).toEqual([])
     expect([code, report.passed]).toEqual([0, true])
     expect([...report.levels, ...report.not_offered.map(({ level }) => level)].toSorted()).toEqual([...LEVELS])
-    const proven = new Set(report.rows.filter((row) => row.proven).map(({ name }) => name))
-    expect(proven.size).toBeGreaterThanOrEqual(50)
-    for (const level of report.levels)
-      expect(report.rows.filter((row) => row.level === level && row.category === 'channel' && row.proven).length).toBe(
-        FRAME_ATTEMPTS.length,
-      )
+    for (const level of report.levels) {
+      const of = (walls: Walls, isFrame: boolean) =>
+        report.rows.filter(
+          (row) => row.level === level && row.walls === walls && (row.category === 'channel') === isFrame,
+        )
+      const namesOf = (rows: AuditReport['rows']) => rows.map(({ name }) => name)
+      // With the flags of Node, without them past the operating system alone, and past the runtime to the supervisor.
+      for (const walls of ['whole', 'system'] as const)
+        expect(namesOf(of(walls, false))).toEqual(auditedAttempts(walls).map(({ name }) => name))
+      expect(namesOf(of('whole', true))).toEqual(FRAME_ATTEMPTS.map(({ name }) => name))
+      expect(of('system', false).filter(({ proven }) => proven).length).toBeGreaterThanOrEqual(55)
+      expect(of('whole', true).every(({ proven }) => proven)).toBe(true)
+    }
   })
 
   it('runs at both levels', (context) => {

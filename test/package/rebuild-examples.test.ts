@@ -69,6 +69,20 @@ describe('committed components', () => {
       },
     )
 
+    it.each([
+      [['/nowhere'], /there is no folder \/nowhere$/],
+      [['--toolchain', '/nowhere'], /there is no folder \/nowhere$/],
+      [['--out'], /--out needs a folder$/],
+      [['--what'], /unknown option --what$/],
+    ])('are not built with %j, which is said once', async (given, reason) => {
+      await expect(run(`${EXAMPLES}/build.sh`, given, { timeout: 10_000 })).rejects.toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(
+          new RegExp(`^Cannot build the Rust tools: ${reason.source.replace('$', '\\n$')}`),
+        ),
+      })
+    })
+
     it('are refused a toolchain of another recipe, and one that is not complete', async (context) => {
       if (build === undefined) return notRun(context, 'whether another toolchain is refused')
       const toolchain = await mkdtemp(`${tmpdir()}/brain-toolchain-`)

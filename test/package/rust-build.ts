@@ -49,11 +49,8 @@ const SCRIPT = `
 set -e
 out=$1 examples=$2 guests=$3
 shift 3
-for workspace in "$examples" "$guests"; do
-  "$examples/build.sh" "$@" --target-dir "$examples/target" --out "$out" "$workspace"
-done
-cd "$examples"
-cargo test --quiet --locked
+"$examples/build.sh" "$@" --target-dir "$examples/target" --out "$out" --test "$examples"
+"$examples/build.sh" "$@" --target-dir "$examples/target" --out "$out" "$guests"
 `
 
 let stop: (() => Promise<void>) | undefined

@@ -1,5 +1,5 @@
-// Long runs, of which `npm test` does a slice each, all at once. `npm run soak` does them in full, one after another: then
-// each has the processors to itself. A seed is printed; BRAIN_TEST_SEED=<seed> makes the same cases again.
+// Long runs, of which `npm test` does a slice each, all at once: 30 s of work in all. `npm run soak` does them in full, one
+// after another: then each has the processors to itself. A seed is printed; BRAIN_TEST_SEED=<seed> makes the same cases again.
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { setImmediate as immediate } from 'node:timers/promises'
@@ -18,8 +18,8 @@ import { FRAME_FUZZER } from './frame-fuzzer.ts'
 import { openLab, scripted, until } from './lab.ts'
 import { ComponentScreen } from './slices-screen.ts'
 
-const SLICE_MS = 20_000
-const RACE_MS = 30_000
+const SLICE_MS = 10_000
+const RACE_MS = 10_000
 const CASES = soakOr(10_000, Number.POSITIVE_INFINITY)
 const REFUSALS =
   'empty not_wasm core_module wrong_world refused_import malformed too_large too_complex unsafe_name ' +

@@ -43,6 +43,7 @@ export class TestServer {
         cwd: this.directory,
         env: {
           PATH: process.env['PATH'] ?? '',
+          NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
           BRAIN_LISTEN: '127.0.0.1:0',
           BRAIN_DATA_DIR: join(this.directory, 'data'),
           BRAIN_SCRIPTED_MODEL: '1',

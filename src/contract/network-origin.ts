@@ -1,5 +1,3 @@
-import { isIP } from 'node:net'
-
 /** An origin in its one canonical form; with `subdomains` every real subdomain of `host` instead of `host` itself. */
 export type NetworkOrigin = {
   readonly scheme: 'http' | 'https'
@@ -11,6 +9,10 @@ export type NetworkOrigin = {
 
 const DEFAULT_PORT = { http: 80, https: 443 } as const
 const MOST_HOST_CHARACTERS = 253
+
+/** Of hosts as URL prints them: four decimal numbers are an address there, and only addresses have colons. */
+const isIPv4 = (host: string): boolean => /^\d+(?:\.\d+){3}$/.test(host)
+const isAddress = (host: string): boolean => isIPv4(host) || host.includes(':')
 
 /** What a URL could read as something else than a host and a port: users, zones, escapes, paths, backslashes, blanks. */
 const AUTHORITY = /^(\[[0-9a-f:.]+\]|[^\s/?#@\\%:[\]*]+)(?::(\d{1,5}))?$/iu
@@ -28,7 +30,7 @@ export function parseAuthority(scheme: 'http' | 'https', authority: string): Net
   const host = new URL(`http://${name}`).hostname.replace(/^\[|\]$/g, '')
   if (host.length > MOST_HOST_CHARACTERS || host.split('.').includes('')) return undefined
   // 0177.1, 0x7f.1, 2130706433 and full-width digits are 127.0.0.1 to some readers only.
-  if (isIP(host) === 4 && host !== name) return undefined
+  if (isIPv4(host) && host !== name) return undefined
   return { scheme, host, port, subdomains: false }
 }
 
@@ -41,7 +43,7 @@ export function parseOrigin(text: string): NetworkOrigin | undefined {
   const origin = match && parseAuthority(match[1]?.toLowerCase() === 'http' ? 'http' : 'https', match[3] ?? '')
   if (!origin) return undefined
   const subdomains = match[2] !== undefined
-  return subdomains && isIP(origin.host) !== 0 ? undefined : { ...origin, subdomains }
+  return subdomains && isAddress(origin.host) ? undefined : { ...origin, subdomains }
 }
 
 /** Whether whoever may reach `allowed` may reach `wanted`: the same origin, or real subdomains of a `*.` entry. */

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { BrainError } from './errors.ts'
 
 declare const brand: unique symbol
@@ -18,7 +17,7 @@ const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 /** Tool, environment, template, method, kv key, event kind, provider and error code (contract 0.2). */
 export const isIdentifier = (text: string): boolean => IDENTIFIER.test(text)
 
-export const newSessionId = (): SessionId => `ses_${randomBytes(16).toString('hex')}` as SessionId
+export const newSessionId = (): SessionId => `ses_${crypto.randomUUID().replaceAll('-', '')}` as SessionId
 
 /** @throws BrainError `invalid_request` when the text has not the form of a session id. */
 export function parseSessionId(text: string): SessionId {

@@ -1,0 +1,42 @@
+import { messageOf } from '../../kernel/errors.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
+import { deepFrozen } from '../deep-frozen.ts'
+import { jsonOf } from '../json-value.ts'
+import { isComponent, type Component } from './component.ts'
+
+/** What runs a tool or loop that is no function here: WebAssembly, or a descriptor that its environment understands. */
+export type Implementation<Options> = Component | Readonly<Record<string, unknown>> | ((options: Options) => object)
+
+/** An implementation with its options filled in. */
+export type Executable =
+  | { readonly type: 'component'; readonly component: Component; readonly configuration: Json }
+  | { readonly type: 'descriptor'; readonly descriptor: JsonObject; readonly configuration: Json }
+
+/** @throws TypeError for what is neither component nor descriptor nor function of options */
+export function checkImplementation(implementation: unknown, what: string): void {
+  if (typeof implementation === 'function' || isComponent(implementation)) return
+  descriptorOf(implementation, what)
+}
+
+/** @throws TypeError when options or descriptor are not JSON */
+export function executableOf(implementation: Implementation<never>, options: unknown, what: string): Executable {
+  const configuration = json(options, 'options', what)
+  if (isComponent(implementation)) return Object.freeze({ type: 'component', component: implementation, configuration })
+  const given: unknown = typeof implementation === 'function' ? implementation(options as never) : implementation
+  return Object.freeze({ type: 'descriptor', descriptor: descriptorOf(given, what), configuration })
+}
+
+function descriptorOf(value: unknown, what: string): JsonObject {
+  const descriptor = json(value, 'implementation', what)
+  if (!isJsonObject(descriptor))
+    throw new TypeError(`${what}: implementation must be a component(), an object or a function that gives one`)
+  return descriptor
+}
+
+function json(value: unknown, name: string, what: string): Json {
+  try {
+    return deepFrozen(jsonOf(value, name))
+  } catch (cause) {
+    throw new TypeError(`${what}: ${messageOf(cause)}`, { cause })
+  }
+}

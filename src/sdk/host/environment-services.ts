@@ -1,0 +1,48 @@
+import type { Json } from '../../kernel/json.ts'
+import type { ToolDefinition } from '../../contract/message.ts'
+
+/** One environment at one time: `sequence` is 1 for what the session declared, and changes when it is replaced. */
+export type EnvironmentRef = { readonly name: string; readonly sequence: number }
+
+/** An environment as the server shows it (contract 5.4). */
+export type EnvironmentView = {
+  readonly reference: EnvironmentRef
+  readonly template: string
+  readonly lifecycle: 'automatic' | 'manual'
+  readonly state: 'declared' | 'starting' | 'ready' | 'failed' | 'unknown' | 'deleting' | 'deleted' | 'detached'
+  readonly configuration: Json
+  readonly methods: Json
+  readonly tools: readonly ToolDefinition[]
+  readonly pending_operation?: number
+  readonly availability?: 'available' | 'unavailable' | 'unknown'
+  readonly observed_at_ms?: number
+  readonly observation?: Json
+}
+
+/** Control of environments, within what the caller was granted; the server refuses the rest. */
+export interface EnvironmentServices {
+  list(): Promise<readonly EnvironmentView[]>
+  get(environment: EnvironmentRef): Promise<EnvironmentView>
+  /** Makes an environment from a template. */
+  create(template: string, name: string, configuration: unknown): Promise<EnvironmentView>
+  setup(environment: EnvironmentRef): Promise<EnvironmentView>
+  update(environment: EnvironmentRef, configuration: unknown): Promise<EnvironmentView>
+  delete(environment: EnvironmentRef): Promise<EnvironmentView>
+  /** Calls a method that the environment declared. @returns what it gave */
+  call(environment: EnvironmentRef, method: string, input: unknown): Promise<Json>
+}
+
+/** Services over whatever takes control requests there. */
+export function environmentServices(control: (request: object) => Promise<unknown>): EnvironmentServices {
+  const view = async (request: object): Promise<EnvironmentView> => (await control(request)) as EnvironmentView
+  return Object.freeze<EnvironmentServices>({
+    list: async () => (await control({ operation: 'list' })) as readonly EnvironmentView[],
+    get: (environment) => view({ operation: 'get', environment }),
+    create: (template, name, configuration) => view({ operation: 'create', template, name, configuration }),
+    setup: (environment) => view({ operation: 'setup', environment }),
+    update: (environment, configuration) => view({ operation: 'update', environment, configuration }),
+    delete: (environment) => view({ operation: 'delete', environment }),
+    call: async (environment, method, input) =>
+      (await control({ operation: 'call', environment, method, input })) as Json,
+  })
+}

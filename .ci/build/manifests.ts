@@ -8,11 +8,11 @@ export type RootManifest = {
 export type PackageManifest = Readonly<Record<string, unknown>> & { readonly name: string; readonly version: string }
 
 /** `@aexhq/brain`: what clients and authors need; Node 22 and browsers. */
-export const clientManifest = ({ version, license }: RootManifest): PackageManifest => ({
+export const clientManifest = ({ version, license, dependencies }: RootManifest): PackageManifest => ({
   name: '@aexhq/brain',
   version,
   description:
-    'Contracts of Brain, a host for tools that nobody should have to trust: types and the WIT world of a tool',
+    'Client of Brain, a host for tools that nobody should have to trust: tools, sessions, and the contracts of components',
   license,
   type: 'module',
   exports: {
@@ -23,7 +23,8 @@ export const clientManifest = ({ version, license }: RootManifest): PackageManif
   },
   files: ['lib', 'contracts'],
   sideEffects: false,
-  engines: { node: '>=22' },
+  engines: { node: '>=22.3' },
+  dependencies: { zod: dependencies['zod'] },
 })
 
 /** `@aexhq/brain-server`: the server, with its command `brain`. */

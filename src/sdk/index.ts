@@ -1,5 +1,47 @@
-// The published entry `@aexhq/brain`: what a client and a server say to each other, as types. It may use contract and
-// kernel only, and whatever of them it carries at run time must work in a browser.
+// The published entry `@aexhq/brain`: declarations of tools, the client, and what both sides say to each other, as types.
+// It may use contract and kernel only, and whatever of them it carries at run time must work in a browser.
+export { BrainError } from './brain-error.ts'
+export { Brain } from './client/brain.ts'
+export type { BrainOptions, ModelList, ModelProviderInfo, RequestArguments } from './client/brain.ts'
+export { SessionHandle } from './client/session-handle.ts'
+export type { KeyOptions, SendOptions } from './client/session-handle.ts'
+export type {
+  EventOrigin,
+  LiveEvent,
+  SessionEvent,
+  SessionState,
+  SessionTranscript,
+  TurnOutcome,
+} from './client/session-event.ts'
+export type { Lifecycle, ModelOptions, SessionOptions } from './client/session-options.ts'
+export type { CreateSessionRequest } from './client/session-plan.ts'
+export type { Sessions } from './client/sessions.ts'
+export type { Fetch } from './client/transport.ts'
+export { agentloop } from './declare/agentloop.ts'
+export type { AgentloopFactory, PlacedAgentloop } from './declare/agentloop.ts'
+export { component } from './declare/component.ts'
+export type { Component } from './declare/component.ts'
+export { brainEnv, hostEnv } from './declare/environments.ts'
+export type {
+  BrainEnvironment,
+  BrainEnvOptions,
+  Environment,
+  HostEnvironment,
+  HostEnvOptions,
+} from './declare/environments.ts'
+export type { Executable, Implementation } from './declare/implementation.ts'
+export type { OptionsOf, OptionsSchema, PlacementArguments, PlacementOf } from './declare/placement.ts'
+export { tool } from './declare/tool.ts'
+export type {
+  FunctionDeclaration,
+  HostExecutable,
+  ImplementationDeclaration,
+  PlacedTool,
+  ToolFactory,
+} from './declare/tool.ts'
+export type { EnvironmentRef, EnvironmentServices, EnvironmentView } from './host/environment-services.ts'
+export type { HostCredentials } from './host/host-connection.ts'
+export type { AnyToolFunction, Presentation, ToolContext, ToolFunction, ToolValue } from './host/tool-context.ts'
 export type { Json, JsonObject } from '../kernel/json.ts'
 export type {
   Block,

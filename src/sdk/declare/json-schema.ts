@@ -6,10 +6,8 @@ import type { Json, JsonObject } from '../../kernel/json.ts'
 const ANNOTATIONS = new Set(['title', 'description', 'default', 'examples', 'deprecated', 'readOnly', '$comment', 'id'])
 
 /** What a value is tested for after it was changed says nothing about the value that is sent. */
-const CONSTRAINTS = [
-  ...['minLength', 'maxLength', 'pattern', 'format', 'contentEncoding', 'allOf'],
-  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minItems', 'maxItems'],
-]
+const CONSTRAINTS = `minLength maxLength pattern format contentEncoding allOf minItems maxItems
+  minimum maximum exclusiveMinimum exclusiveMaximum multipleOf`.split(/\s+/)
 
 type Side = 'input' | 'output'
 type Target = { [key: string]: unknown }

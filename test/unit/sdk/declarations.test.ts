@@ -27,7 +27,7 @@ describe('a declaration', () => {
         expectTypeOf(input).toEqualTypeOf<{ id: string; limit: number }>()
         expectTypeOf(ctx.options).toEqualTypeOf<{ prefix: string; deep: boolean }>()
         expectTypeOf(ctx.deadline).toEqualTypeOf<Date | undefined>()
-        expectTypeOf(ctx.emit).returns.resolves.toBeNumber()
+        expectTypeOf(ctx.emit('seen', {})).resolves.toBeNumber()
         // @ts-expect-error a value that the output schema does not take
         await ctx.finish({ value: 3 })
         await ctx.finish({ status: 'error', error: { code: 'gone', message: 'It is gone', retryable: true } })

@@ -1,0 +1,132 @@
+import { canonicalText } from '../json-value.ts'
+import type { Json } from '../../kernel/json.ts'
+import type { UserInput } from '../../contract/message.ts'
+import type { Host } from '../host/host.ts'
+import { liveEvents, pagedEvents, turnOutcome } from './session-reader.ts'
+import {
+  sessionState,
+  type LiveEvent,
+  type SessionEvent,
+  type SessionState,
+  type SessionTranscript,
+  type TurnOutcome,
+} from './session-event.ts'
+import type { Transport } from './transport.ts'
+
+/** An operation that is done once, however often it is asked for with the same key. A new key when absent. */
+export type KeyOptions = { readonly idempotencyKey?: string }
+
+export type SendOptions = KeyOptions & { readonly signal?: AbortSignal }
+
+/**
+ * One session on the server. Requests that fail reject with BrainError; after `brain.close()` with an AbortError.
+ * A handle holds nothing open: drop it, and take the session up again with `sessions.get`.
+ */
+export class SessionHandle {
+  readonly id: string
+  readonly #transport: Transport
+  readonly #host: Host
+  #state: SessionState
+
+  constructor(transport: Transport, host: Host, state: SessionState) {
+    this.id = state.id
+    this.#transport = transport
+    this.#host = host
+    this.#state = state
+  }
+
+  /** As the last answer to create, get, send or end had it. */
+  get state(): SessionState {
+    return this.#state
+  }
+
+  get #path(): string {
+    return `/v1/sessions/${encodeURIComponent(this.id)}`
+  }
+
+  /**
+   * Sends a message and waits until its turn is over, also when it failed: the journal and `outcome` say which.
+   *
+   * @param options `signal`: aborted before, nothing is sent; aborted later, the turn is interrupted once it has started,
+   * and the answer is awaited all the same
+   */
+  async send(input: string | UserInput, { signal, idempotencyKey }: SendOptions = {}): Promise<SessionState> {
+    signal?.throwIfAborted()
+    const body = { input: inputOf(input) }
+    return this.#host.ready(async () => {
+      const before = signal && sessionState(await this.#transport.json('GET', this.#path)).lastSequence
+      signal?.throwIfAborted()
+      const answered = new AbortController()
+      const key = idempotencyKey ?? crypto.randomUUID()
+      const sent = this.#transport.json('POST', `${this.#path}/messages`, { body, key })
+      const abort = (): void => void this.#interruptTurn(body.input, before ?? 0, answered.signal).catch(() => {})
+      signal?.addEventListener('abort', abort, { once: true })
+      try {
+        return (this.#state = sessionState(await sent))
+      } finally {
+        answered.abort()
+        signal?.removeEventListener('abort', abort)
+      }
+    })
+  }
+
+  /** Sends a message and does not wait. @returns the sequence of its `turn_started`, for {@link outcome} */
+  async submit(input: string | UserInput, { idempotencyKey }: KeyOptions = {}): Promise<number> {
+    const body = { input: inputOf(input) }
+    const headers = { prefer: 'respond-async' }
+    const key = idempotencyKey ?? crypto.randomUUID()
+    const path = `${this.#path}/messages`
+    return this.#host.ready(async () => (await this.#transport.json('POST', path, { body, key, headers })) as number)
+  }
+
+  /** How far the turn that started at `sequence` has come. @throws BrainError when none started there */
+  outcome(sequence: number, signal?: AbortSignal): Promise<TurnOutcome> {
+    return turnOutcome(this.events(sequence - 1, signal), sequence)
+  }
+
+  /** The journal after `after`, up to its end at this time. */
+  events(after = 0, signal?: AbortSignal): AsyncGenerator<SessionEvent, void, undefined> {
+    return pagedEvents(this.#transport, this.#path, after, signal)
+  }
+
+  /**
+   * The journal after `after` and what is committed from then on, each record once, with live events between. Ends with
+   * the session, and when the server ends it: go on from the last sequence.
+   */
+  stream(after = 0, signal?: AbortSignal): AsyncGenerator<LiveEvent, void, undefined> {
+    return liveEvents(this.#transport, `${this.#path}/events?after=${after}`, signal)
+  }
+
+  async transcript(): Promise<SessionTranscript> {
+    return (await this.#transport.json('GET', `${this.#path}/transcript`)) as unknown as SessionTranscript
+  }
+
+  /** Cancels the turn and every open tool call. Harmless where there is nothing to cancel. */
+  async interrupt({ idempotencyKey = crypto.randomUUID() }: KeyOptions = {}): Promise<void> {
+    await this.#transport.json('POST', `${this.#path}/cancel`, { key: idempotencyKey })
+  }
+
+  /** Ends the session for good. Functions of this application are not called for it any more. */
+  async end({ idempotencyKey = crypto.randomUUID() }: KeyOptions = {}): Promise<SessionState> {
+    this.#state = sessionState(await this.#transport.json('POST', `${this.#path}/end`, { key: idempotencyKey }))
+    this.#host.release(this.id)
+    return this.#state
+  }
+
+  /** Removes a session that is over. A failed one needs another key to be tried again. */
+  async delete({ idempotencyKey = crypto.randomUUID() }: KeyOptions = {}): Promise<void> {
+    await this.#transport.json('DELETE', this.#path, { key: idempotencyKey })
+    this.#host.release(this.id)
+  }
+
+  /** Waits for the turn of this very message, which may stand in line behind others, and cancels it. */
+  async #interruptTurn(input: UserInput, after: number, signal: AbortSignal): Promise<void> {
+    const wanted = canonicalText({ input } as unknown as Json)
+    for await (const { type, data } of this.stream(after, signal)) {
+      if (type !== 'turn_started' || canonicalText(data) !== wanted) continue
+      return this.interrupt()
+    }
+  }
+}
+
+const inputOf = (input: string | UserInput): UserInput => (typeof input === 'string' ? { message: input } : input)

@@ -1,0 +1,225 @@
+import { messageOf } from '../../kernel/errors.ts'
+import type { Json } from '../../kernel/json.ts'
+import { Lock } from '../../kernel/lock.ts'
+import { setLongTimeout, type LongTimeout } from '../../kernel/long-timeout.ts'
+import { errorOutcome, type Outcome, type ToolOutput } from '../../contract/outcome.ts'
+import type { ModelRequest, ModelResult } from '../../contract/message.ts'
+import { BrainError } from '../brain-error.ts'
+import { checkIdentifier } from '../declare/names.ts'
+import type { HostExecutable } from '../declare/tool.ts'
+import { jsonOf } from '../json-value.ts'
+import { environmentServices } from './environment-services.ts'
+import type { HostCommand, PostToHost } from './host-command.ts'
+import { faultsOf, invalidOutput, publishedOutcome } from './published-outcome.ts'
+import type { Presentation, ToolContext } from './tool-context.ts'
+
+/** Why nobody waits for a call any more. The first reason stays. */
+export type Interruption = 'timeout' | 'cancelled' | 'unknown' | 'closed'
+
+type Call = Omit<HostCommand, 'operation'> & { readonly input: Json }
+
+const REASONS: Readonly<Record<Interruption, () => DOMException>> = {
+  timeout: () => new DOMException('The deadline of the call has passed', 'TimeoutError'),
+  cancelled: () => new DOMException('The call was cancelled', 'AbortError'),
+  unknown: () => new DOMException('The connection to the server was lost', 'AbortError'),
+  closed: () => new DOMException('The client was closed', 'AbortError'),
+}
+
+/** Answers that leave a call open: what was sent is refused, and something else may follow. */
+const REFUSALS = new Set([400, 413, 422, 500, 503])
+
+/** One call of a function: from its command until it has finished or nobody waits for it. */
+export class Execution {
+  readonly #call: Call
+  readonly #executable: HostExecutable
+  readonly #post: PostToHost
+  readonly #onOver: () => void
+  readonly #signal = new AbortController()
+  readonly #services = new AbortController()
+  readonly #interrupted = Promise.withResolvers<never>()
+  /** Updates leave one after the other, in the order in which they were asked for. */
+  readonly #updates = new Lock()
+  #timer: LongTimeout | undefined
+  #isFinishing = false
+  #isOver = false
+
+  constructor(call: Call, executable: HostExecutable, post: PostToHost, onOver: () => void) {
+    this.#call = call
+    this.#executable = executable
+    this.#post = post
+    this.#onOver = onOver
+    this.#interrupted.promise.catch(() => {})
+  }
+
+  /** Never rejects. */
+  async run(): Promise<void> {
+    const deadline = this.#call.deadline_at_ms
+    if (deadline !== undefined) {
+      const left = deadline - Date.now()
+      if (left <= 0) return this.interrupt('timeout')
+      this.#timer = setLongTimeout(() => this.interrupt('timeout'), left)
+    }
+    try {
+      const { input, run } = this.#executable
+      const parsed = await this.#unlessInterrupted(input.safeParseAsync(this.#call.input))
+      if (!parsed.success) return await this.#fail(errorOutcome('invalid_input', faultsOf(parsed.error)))
+      const ran = Promise.try(() => run(parsed.data as never, this.#context() as never))
+      await this.#publishReturn(await this.#unlessInterrupted(ran))
+    } catch (error) {
+      await this.#fail(errorOutcome('tool_error', messageOf(error) || 'The tool failed without a message'))
+    }
+  }
+
+  /** Ends the call without asking its function, which hears of it through its signal. */
+  interrupt(cause: Interruption): void {
+    if (this.#isOver) return
+    const outcome = outcomeOf(cause)
+    const reason = REASONS[cause]()
+    this.#end()
+    this.#signal.abort(reason)
+    this.#interrupted.reject(reason)
+    // The server has usually said so itself; then this is refused.
+    if (outcome !== undefined) this.#update({ type: 'finish', outcome }).catch(() => {})
+  }
+
+  #context(): ToolContext {
+    const { session_id: sessionId, sequence, deadline_at_ms: deadline } = this.#call
+    return Object.freeze<ToolContext>({
+      options: this.#executable.options,
+      sessionId,
+      sequence,
+      deadline: deadline === undefined ? undefined : new Date(deadline),
+      signal: this.#signal.signal,
+      emit: (kind, data) => this.#quietly(this.#emit(kind, data)),
+      emitResult: (value, presentation) => this.#quietly(this.#emitResult(value, presentation)),
+      finish: (value, presentation) => this.#quietly(this.#finish(value, presentation)),
+      model: (request) => this.#quietly(this.#model(request)),
+      environments: environmentServices((request) =>
+        this.#quietly(this.#service('call', { call: { method: 'environments', input: request } })),
+      ),
+    })
+  }
+
+  async #emit(kind: string, data: unknown): Promise<number> {
+    this.#checkOpen()
+    checkIdentifier(kind, `Cannot emit: kind`)
+    const body = { event_type: kind, data: jsonOf(data, 'data') }
+    return this.#inOrder(async () => sequenceOf(await this.#post('events', this.#about(body))))
+  }
+
+  async #emitResult(value: unknown, presentation?: Presentation): Promise<number> {
+    this.#checkOpen()
+    return this.#inOrder(async () => {
+      const outcome = await this.#unlessInterrupted(this.#outcome(value, presentation))
+      return sequenceOf(await this.#update({ type: 'result', outcome }))
+    })
+  }
+
+  async #finish(value: unknown, presentation?: Presentation): Promise<void> {
+    this.#checkOpen()
+    this.#isFinishing = true
+    await this.#inOrder(async () => {
+      const outcome =
+        value === undefined ? undefined : await this.#unlessInterrupted(this.#lastOutcome(value, presentation))
+      await this.#sendFinish(outcome)
+    })
+  }
+
+  async #model(request: ModelRequest): Promise<ModelResult> {
+    const body = { request: jsonOf(request, 'request') }
+    return (await this.#service('model', body)) as unknown as ModelResult
+  }
+
+  /** What does not wait for updates: it ends with the call. */
+  async #service(route: 'model' | 'call', body: object): Promise<Json | undefined> {
+    this.#checkOpen()
+    return this.#post(route, this.#about(body), this.#services.signal)
+  }
+
+  async #publishReturn(value: unknown): Promise<void> {
+    if (this.#isFinishing || this.#isOver) return
+    const outcome = value === undefined ? undefined : await this.#unlessInterrupted(this.#lastOutcome(value))
+    if (outcome !== undefined && outcome.status !== 'ok') return this.#fail(outcome)
+    await this.#inOrder(async () => {
+      if (!this.#isFinishing) await this.#update({ type: 'returned', ...(outcome && { outcome }) })
+    }).catch((error: unknown) => {
+      const code = error instanceof BrainError && error.status !== 0 ? error.code : 'tool_error'
+      return this.#fail(errorOutcome(code, messageOf(error)))
+    })
+  }
+
+  /** Ends the call badly, unless it has an end. */
+  async #fail(outcome: ToolOutput): Promise<void> {
+    if (this.#isFinishing || this.#isOver) return
+    this.#isFinishing = true
+    await this.#inOrder(() => this.#sendFinish(outcome)).catch(() => {})
+  }
+
+  async #sendFinish(outcome: ToolOutput | undefined): Promise<void> {
+    try {
+      await this.#update({ type: 'finish', ...(outcome && { outcome }) })
+    } catch (error) {
+      // What got lost on its way is never sent again; what was refused may be followed by something smaller.
+      if (error instanceof BrainError && REFUSALS.has(error.status)) this.#isFinishing = false
+      else this.#end()
+      throw error
+    }
+    this.#end()
+  }
+
+  #outcome(value: unknown, presentation?: Presentation): Promise<ToolOutput> {
+    return publishedOutcome(value, this.#executable.output, presentation)
+  }
+
+  #lastOutcome(value: unknown, presentation?: Presentation): Promise<ToolOutput> {
+    return this.#outcome(value, presentation).catch(invalidOutput)
+  }
+
+  #inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#updates.run(async () => {
+      if (this.#isOver) throw finished()
+      return work()
+    })
+  }
+
+  #update(update: object): Promise<Json | undefined> {
+    return this.#post('results', this.#about({ update }))
+  }
+
+  #about(body: object): object {
+    return { session_id: this.#call.session_id, sequence: this.#call.sequence, ...body }
+  }
+
+  #unlessInterrupted<Result>(work: Promise<Result>): Promise<Result> {
+    return Promise.race([work, this.#interrupted.promise])
+  }
+
+  /** A promise that nobody waits for must not end the process when it fails. */
+  #quietly<Result>(work: Promise<Result>): Promise<Result> {
+    work.catch(() => {})
+    return work
+  }
+
+  #checkOpen(): void {
+    if (this.#isFinishing || this.#isOver) throw finished()
+  }
+
+  #end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#timer?.clear()
+    this.#services.abort(finished())
+    this.#onOver()
+  }
+}
+
+const finished = (): BrainError => new BrainError(0, 'invalid_request', 'Cannot go on with the call: it is finished')
+
+function outcomeOf(cause: Interruption): Outcome | undefined {
+  if (cause === 'closed') return undefined
+  return cause === 'unknown'
+    ? { status: 'unknown', message: 'The connection of the host was lost after the call was sent' }
+    : { status: cause }
+}
+
+const sequenceOf = (answer: Json | undefined): number => (answer as { sequence: number }).sequence

@@ -1,0 +1,101 @@
+import { errorOutcome } from '../../contract/outcome.ts'
+import type { HostTool } from '../client/session-plan.ts'
+import { Execution, type Interruption } from './execution.ts'
+import type { HostCommand } from './host-command.ts'
+import { HostConnection, type HostConnectionOptions, type HostCredentials } from './host-connection.ts'
+
+type HostOptions = Omit<HostConnectionOptions, 'onCommand' | 'onLost' | 'isBusy'>
+
+/** The application's side of its tools: which functions which session may call, and the calls that are open. */
+export class Host {
+  readonly #connection: HostConnection
+  readonly #sessions = new Map<string, ReadonlyMap<string, HostTool>>()
+  readonly #executions = new Map<string, Execution>()
+  /** Sessions whose ids are not known yet: their calls wait. */
+  readonly #arriving = new Set<Promise<unknown>>()
+  #isUsed: boolean
+
+  constructor(options: HostOptions) {
+    this.#isUsed = options.credentials !== undefined
+    this.#connection = new HostConnection({
+      ...options,
+      onCommand: (command) => void this.#take(command),
+      onLost: () => this.#interruptAll('unknown'),
+      isBusy: () => this.#executions.size > 0,
+    })
+    options.closed.addEventListener('abort', () => this.#interruptAll('closed'), { once: true })
+  }
+
+  credentials(): Promise<HostCredentials> {
+    return this.#connection.credentials()
+  }
+
+  /**
+   * Makes or takes up a session whose functions may be called from then on.
+   *
+   * @param work gives the id and what it may call
+   */
+  async attach(work: (hostId: string) => Promise<{ id: string; tools: readonly HostTool[] }>): Promise<void> {
+    this.#isUsed = true
+    const arrival = this.#connection.during(async () => {
+      const { hostId } = await this.credentials()
+      const { id, tools } = await work(hostId)
+      this.#sessions.set(id, new Map(tools.map((tool) => [keyOf(tool.environment, tool.tool.name), tool])))
+    })
+    this.#arriving.add(arrival)
+    try {
+      await arrival
+    } finally {
+      this.#arriving.delete(arrival)
+    }
+  }
+
+  /** The session is over: nothing of it is called any more. */
+  release(sessionId: string): void {
+    this.#sessions.delete(sessionId)
+    for (const [key, execution] of this.#executions)
+      if (key.startsWith(`${sessionId}:`)) execution.interrupt('cancelled')
+  }
+
+  /** Does what may lead to calls, when they can come. */
+  async ready<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#isUsed && this.#sessions.size > 0 ? this.#connection.during(work) : work()
+  }
+
+  #interruptAll(cause: Interruption): void {
+    for (const execution of this.#executions.values()) execution.interrupt(cause)
+  }
+
+  async #take(command: HostCommand): Promise<void> {
+    const { session_id: session, operation } = command
+    if (operation.type === 'cancel_tool') {
+      this.#executions.get(`${session}:${operation.target_sequence}`)?.interrupt('cancelled')
+      return
+    }
+    if (!this.#sessions.has(session)) await Promise.allSettled(this.#arriving)
+    const tools = this.#sessions.get(session)
+    if (tools === undefined) return this.#refuse(command, 'unknown_session', 'The session is not one of this client')
+    const tool = tools.get(keyOf(command.template ?? command.environment, operation.name))
+    if (tool === undefined) return this.#refuse(command, 'unknown_tool', `There is no tool "${operation.name}" here`)
+    const key = `${session}:${command.sequence}`
+    const call = { ...command, input: operation.input }
+    const execution = new Execution(
+      call,
+      tool.executable,
+      (route, body, signal) => this.#connection.post(route, body, signal),
+      () => {
+        this.#executions.delete(key)
+        this.#connection.rest()
+      },
+    )
+    this.#executions.set(key, execution)
+    await execution.run()
+  }
+
+  #refuse({ session_id, sequence }: HostCommand, code: string, message: string): void {
+    const update = { type: 'finish', outcome: errorOutcome(code, message) }
+    this.#connection.post('results', { session_id, sequence, update }).catch(() => {})
+  }
+}
+
+const keyOf = (environment: string, tool: string): string => `${environment} ${tool}`

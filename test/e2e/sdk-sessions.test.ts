@@ -1,0 +1,228 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { agentloop, Brain, brainEnv, component, hostEnv, tool, type BrainOptions } from '../../src/sdk/index.ts'
+import { fixture, startServer, type TestServer } from '../support/server.ts'
+
+const model = (...script: object[]) => ({
+  provider: 'scripted',
+  name: 'script',
+  apiKey: 'none',
+  script: script as never,
+})
+const box = brainEnv({ name: 'reader', filesystem: { workspace: 'write' } })
+
+describe('the client', () => {
+  let server: TestServer
+  let brain: Brain
+  /** Every request of every client that `spying` made, as `POST /v1/tools`. */
+  let requests: string[] = []
+  const spying = (options: Partial<BrainOptions> = {}): Brain =>
+    new Brain({
+      baseUrl: server.url,
+      fetch: (url, init) => {
+        requests.push(`${init?.method} ${new URL(url).pathname}`)
+        return fetch(url, init)
+      },
+      ...options,
+    })
+
+  const inspectUrl = new URL('../fixtures/components/inspect.wasm', import.meta.url)
+  const inspect = tool({
+    name: 'inspect',
+    description: 'Lists what is below one path.',
+    input: z.object({ path: z.string() }),
+    options: z.object({ depth: z.number().int().positive() }),
+    implementation: component(inspectUrl),
+  })
+
+  beforeAll(async () => {
+    server = await startServer()
+    brain = spying()
+  })
+  afterAll(async () => {
+    await brain.close()
+    await server[Symbol.asyncDispose]()
+  })
+
+  it('runs a component from a file in a named environment (seed: A Component)', async () => {
+    const session = await brain.sessions.create({
+      model: model({ tool_calls: [{ name: 'inspect', input: { path: 'notes' } }] }, { text: 'One note.' }),
+      tools: [inspect({ env: box, depth: 2 })],
+      labels: { team: 'sdk' },
+    })
+    await server.request('PUT', `/v1/sessions/${session.id}/environments/reader/files/notes/today.txt`, {
+      bytes: Buffer.from('milk'),
+    })
+    expect(await session.send('What is there?')).toMatchObject({ id: session.id, status: 'idle' })
+    const events = await Array.fromAsync(session.events())
+    expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index + 1))
+    expect(events[0]?.recordedAt).toBeInstanceOf(Date)
+    expect(events.find(({ type }) => type === 'tool_result_emitted')?.data).toMatchObject({
+      result: { is_error: false },
+    })
+    const started = events.find(({ type }) => type === 'turn_started')?.sequence ?? 0
+    expect(await session.outcome(started)).toMatchObject({
+      sequence: started,
+      status: 'ended',
+      terminal: { type: 'turn_ended' },
+      answer: { role: 'assistant', content: [{ type: 'text', text: 'One note.' }] },
+    })
+    expect((await session.transcript()).messages.at(-1)?.content).toEqual([{ type: 'text', text: 'One note.' }])
+    await expect(session.outcome(1)).rejects.toMatchObject({ name: 'BrainError', code: 'invalid_request' })
+  })
+
+  it('admits a component once for each object, and forgets that it failed', async () => {
+    requests = []
+    const client = spying()
+    const bytes = await fixture('wordcount')
+    const words = component(bytes)
+    const ids = await Promise.all([client.admitTool(words), client.admitTool(words)])
+    expect(ids[0]).toBe(ids[1])
+    expect(requests).toEqual(['POST /v1/tools'])
+    const path = join(server.directory, 'late.wasm')
+    const late = component(new URL(`file://${path}`))
+    await expect(client.admitTool(late)).rejects.toMatchObject({ code: 'ENOENT' })
+    await writeFile(path, bytes)
+    expect(await client.admitTool(late)).toBe(ids[0])
+    const junk = component(new Uint8Array([1, 2, 3]))
+    await expect(client.admitTool(junk)).rejects.toMatchObject({ name: 'BrainError', status: 400 })
+    expect(
+      await client.admitTool(component(new URL(`${server.url.replace(/\/$/, '')}/none.wasm`))).catch((e) => e),
+    ).toMatchObject({ code: 'http_error', status: 404 })
+    await client.close()
+  })
+
+  it('composes the request that the contract describes (contract 2.3)', async () => {
+    const words = tool({
+      name: 'wordcount',
+      description: 'Counts words',
+      input: z.object({ text: z.string() }),
+      implementation: component(await fixture('wordcount')),
+    })
+    const loop = agentloop({
+      implementation: component(await fixture('agentloop')),
+      options: z.object({ rounds: z.number() }),
+    })
+    const other = brainEnv({ name: 'other' })
+    const request = await brain.sessions.prepare({
+      model: { provider: 'scripted', name: 'script', apiKey: 'k' },
+      agentloop: loop({ env: brainEnv({ name: 'loops' }), rounds: 3 }),
+      environments: [other],
+      environment: { lifecycle: { default: 'manual', bindings: { loops: 'automatic' } } },
+      tools: [words({ env: box }), words({ env: brainEnv({ name: 'other' }) })],
+      idleTtlMs: 0,
+    })
+    expect(request).toMatchObject({
+      agentloop: { implementation: { entrypoint: 'turn' }, configuration: { rounds: 3 }, environment: 'loops' },
+      model: { api_key: 'k' },
+      system: '',
+      tools: [{ name: 'wordcount', placements: { reader: {}, other: {} } }],
+      environments: [
+        { name: 'loops', driver: 'brain', lifecycle: 'automatic' },
+        { name: 'other', lifecycle: 'manual' },
+        { name: 'reader', lifecycle: 'manual', configuration: { filesystem: { workspace: 'write' } } },
+      ],
+      idle_ttl_ms: 0,
+    })
+    expect(Object.keys(request)).not.toContain('labels')
+  })
+
+  it('refuses what contradicts itself before any request', async () => {
+    requests = []
+    const run = () => undefined
+    const plain = tool({ name: 'plain', description: 'x', input: z.object({}), run })
+    const twin = tool({ name: 'plain', description: 'y', input: z.object({}), run })
+    const create = (options: object) => brain.sessions.create({ model: model(), ...options } as never)
+    await expect(create({ tools: [plain(), plain()] })).rejects.toThrow('two tools named "plain"')
+    await expect(create({ tools: [plain(), twin({ env: hostEnv({ name: 'h' }) })] })).rejects.toThrow(
+      'two different tools',
+    )
+    await expect(create({ environments: [box, brainEnv({ name: 'reader' })] })).rejects.toThrow(
+      'two different environments',
+    )
+    await expect(create({ tools: [plain] })).rejects.toThrow('call the factory')
+    await expect(create({ metadata: {} })).rejects.toThrow('no member "metadata"')
+    await expect(create({ environment: { lifecycle: { bindings: { x: 'manual' } } } })).rejects.toThrow(
+      '"x", which is not there',
+    )
+    await expect(brain.sessions.prepare({ model: model(), tools: [plain()] })).rejects.toThrow('give the hostId')
+    expect(requests).toEqual([])
+  })
+
+  it('repeats create and delete under a key, and refuses another body with it', async () => {
+    const options = { model: model({ text: 'done' }) }
+    const keys = { idempotencyKey: `create-${Date.now()}` }
+    const [one, two] = [await brain.sessions.create(options, keys), await brain.sessions.create(options, keys)]
+    expect(one.id).toBe(two.id)
+    await expect(brain.sessions.create({ ...options, system: 'x' }, keys)).rejects.toMatchObject({
+      status: 409,
+      code: 'conflict',
+    })
+    expect((await brain.sessions.list()).map(({ id }) => id)).toContain(one.id)
+    await expect(one.delete()).rejects.toMatchObject({ status: 400 })
+    expect(await one.end()).toMatchObject({ status: 'ended' })
+    await expect(one.send('more')).rejects.toMatchObject({ status: 400, details: { admission: 'rejected' } })
+    await one.delete()
+    await expect(brain.sessions.get(one.id)).rejects.toMatchObject({ status: 404, code: 'not_found' })
+  })
+
+  it('submits, streams history and what is new, and knows a pending turn', async () => {
+    const session = await brain.sessions.create({ model: model({ text: 'first' }, { text: 'second' }) })
+    const seen: string[] = []
+    const stopped = new AbortController()
+    const following = (async () => {
+      for await (const event of session.stream(0, stopped.signal)) {
+        seen.push(event.type)
+        if (event.sequence === undefined) expect(event.data).toHaveProperty('model_call_sequence')
+        if (event.type === 'turn_ended') break
+      }
+    })()
+    const sequence = await session.submit('Go')
+    await following
+    expect(seen.slice(0, 2)).toEqual(['session_creation_started', 'session_creation_ended'])
+    expect(await session.outcome(sequence)).toMatchObject({ status: 'ended' })
+    const again = await (await brain.sessions.get(session.id)).submit({ message: 'Go on' })
+    expect(again).toBeGreaterThan(sequence)
+    expect(['pending', 'ended']).toContain((await session.outcome(again)).status)
+  })
+
+  it('sends nothing with a signal that is aborted, and nothing after it is closed', async () => {
+    const client = spying()
+    const session = await client.sessions.create({ model: model({ text: 'done' }) })
+    requests = []
+    await expect(session.send('x', { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' })
+    const stream = session.stream()
+    await stream.next()
+    expect(client.close()).toBe(client.close())
+    await expect(Array.fromAsync(stream)).rejects.toMatchObject({ name: 'AbortError' })
+    await expect(session.transcript()).rejects.toMatchObject({ name: 'AbortError' })
+    expect(requests.filter((request) => !request.endsWith('/events'))).toEqual([])
+  })
+
+  it('has no timeout but the one it is given, and checks what it is made of', async () => {
+    const never = new Brain({
+      baseUrl: server.url,
+      timeoutMs: 20,
+      fetch: (_url, init) =>
+        new Promise((_, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error))),
+    })
+    await expect(never.models()).rejects.toMatchObject({ name: 'TimeoutError' })
+    const make = (options: object) => () => new Brain({ baseUrl: server.url, ...options })
+    for (const wrong of [
+      { baseUrl: 'ftp://x' },
+      { baseUrl: 'http://a:b@x' },
+      { baseUrl: 'http://x?a' },
+      { token: '' },
+      { timeoutMs: 0 },
+      { connectionIdleTimeoutMs: -1 },
+      { connectionIdleTimeoutMs: 2 ** 31 },
+      { retries: 3 },
+    ])
+      expect(make(wrong)).toThrow(TypeError)
+    expect((await brain.models('openai')).providers[0]?.id).toBe('openai')
+    expect(await brain.request('GET', '/v1/limits')).toBeTypeOf('object')
+    await expect(brain.withToken('other').request('GET', '/v1/nowhere')).rejects.toMatchObject({ status: 404 })
+  })
+})

@@ -19,9 +19,11 @@ const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 /** Tool, environment, template, method, kv key, event kind, provider and error code (contract 0.2). */
 export const isIdentifier = (text: string): boolean => IDENTIFIER.test(text)
 
-export const newSessionId = (): SessionId => `ses_${crypto.randomUUID().replaceAll('-', '')}` as SessionId
+const randomHex = (): string => crypto.randomUUID().replaceAll('-', '')
 
-export const newHostId = (): HostId => `host_${randomBytes(16).toString('hex')}` as HostId
+export const newSessionId = (): SessionId => `ses_${randomHex()}` as SessionId
+
+export const newHostId = (): HostId => `host_${randomHex()}` as HostId
 
 /** @throws BrainError `invalid_request` when the text has not the form of a session id. */
 export function parseSessionId(text: string): SessionId {

@@ -22,13 +22,7 @@ export type { AgentloopFactory, PlacedAgentloop } from './declare/agentloop.ts'
 export { component } from './declare/component.ts'
 export type { Component } from './declare/component.ts'
 export { brainEnv, hostEnv } from './declare/environments.ts'
-export type {
-  BrainEnvironment,
-  BrainEnvOptions,
-  Environment,
-  HostEnvironment,
-  HostEnvOptions,
-} from './declare/environments.ts'
+export type { BrainEnv, BrainEnvOptions, Environment, HostEnv, HostEnvOptions } from './declare/environments.ts'
 export type { Executable, Implementation } from './declare/implementation.ts'
 export type { OptionsOf, OptionsSchema, PlacementArguments, PlacementOf } from './declare/placement.ts'
 export { tool } from './declare/tool.ts'

@@ -1,6 +1,6 @@
 import type { EnvironmentGrant } from '../../contract/session-request.ts'
 import { membersOf } from '../strict-members.ts'
-import type { BrainEnvironment } from './environments.ts'
+import type { BrainEnv } from './environments.ts'
 import { checkImplementation, executableOf, type Executable, type Implementation } from './implementation.ts'
 import {
   checkOptionsSchema,
@@ -13,7 +13,7 @@ import {
 
 /** An agentloop with its place and options, as `sessions.create` takes it; frozen. */
 export type PlacedAgentloop = {
-  readonly env: BrainEnvironment
+  readonly env: BrainEnv
   readonly environments?: readonly EnvironmentGrant[]
   readonly executable: Executable
 }
@@ -34,7 +34,7 @@ const BRAND = Symbol.for('@aexhq/brain/placed-agentloop')
 export function agentloop<Options extends OptionsSchema | undefined = undefined>(declaration: {
   readonly implementation: Implementation<OptionsOf<Options>>
   readonly options?: Options
-}): AgentloopFactory<PlacementOf<Options, BrainEnvironment, true>> {
+}): AgentloopFactory<PlacementOf<Options, BrainEnv, true>> {
   const what = 'Cannot declare an agentloop'
   membersOf(declaration, ['options', 'implementation'], what)
   const { implementation, options: schema } = declaration

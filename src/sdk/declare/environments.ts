@@ -8,10 +8,10 @@ import { isPlainObject, membersOf } from '../strict-members.ts'
 import { checkIdentifier, grantsOf } from './names.ts'
 
 /** Where tools run. Made by {@link brainEnv} and {@link hostEnv}; frozen. */
-export type Environment = BrainEnvironment | HostEnvironment
+export type Environment = BrainEnv | HostEnv
 
 /** An environment of the server itself, for components. */
-export type BrainEnvironment = {
+export type BrainEnv = {
   readonly driver: 'brain'
   readonly name: string
   readonly configuration: BrainEnvConfiguration
@@ -19,7 +19,7 @@ export type BrainEnvironment = {
 }
 
 /** An environment of the application: its tools run in the process that creates the session. */
-export type HostEnvironment = {
+export type HostEnv = {
   readonly driver: 'host'
   readonly name: string
   readonly configuration?: JsonObject
@@ -46,7 +46,7 @@ const BRAND = Symbol.for('@aexhq/brain/environment')
  * `https://*.example`; `filesystem`: `workspace` and `scratch`, each `'read'` or `'write'`. What is left out is not granted.
  * @throws TypeError for a wrong or unknown member
  */
-export function brainEnv(options: BrainEnvOptions): BrainEnvironment {
+export function brainEnv(options: BrainEnvOptions): BrainEnv {
   const what = 'Cannot declare a brainEnv'
   const members = membersOf(options, ['name', 'secrets', 'network', 'filesystem', 'environments'], what)
   const { name, secrets, network, filesystem } = members
@@ -73,7 +73,7 @@ export function brainEnv(options: BrainEnvOptions): BrainEnvironment {
  *
  * @throws TypeError for a wrong or unknown member
  */
-export function hostEnv(options: HostEnvOptions): HostEnvironment {
+export function hostEnv(options: HostEnvOptions): HostEnv {
   const what = 'Cannot declare a hostEnv'
   const { name } = membersOf(options, ['name', 'environments'], what)
   checkIdentifier(name, `${what}: name`)
@@ -81,7 +81,7 @@ export function hostEnv(options: HostEnvOptions): HostEnvironment {
 }
 
 /** The environment of tools that name none. */
-export const defaultHost = (name: string): HostEnvironment =>
+export const defaultHost = (name: string): HostEnv =>
   branded({ driver: 'host', name, configuration: { sdk_default: true } })
 
 export const isEnvironment = (value: unknown): value is Environment =>

@@ -5,7 +5,7 @@ import type { EnvironmentGrant } from '../../contract/session-request.ts'
 import { deepFrozen } from '../deep-frozen.ts'
 import type { AnyToolFunction, ToolFunction } from '../host/tool-context.ts'
 import { membersOf } from '../strict-members.ts'
-import type { Environment, HostEnvironment } from './environments.ts'
+import type { Environment, HostEnv } from './environments.ts'
 import { checkImplementation, executableOf, type Executable, type Implementation } from './implementation.ts'
 import { inputSchemaOf, outputSchemaOf } from './json-schema.ts'
 import { checkDescription, checkToolName } from './names.ts'
@@ -103,7 +103,7 @@ export function tool<
   Input extends z.ZodType,
   Output extends z.ZodType | undefined = undefined,
   Options extends OptionsSchema | undefined = undefined,
->(declaration: FunctionDeclaration<Input, Output, Options>): ToolFactory<PlacementOf<Options, HostEnvironment, false>>
+>(declaration: FunctionDeclaration<Input, Output, Options>): ToolFactory<PlacementOf<Options, HostEnv, false>>
 export function tool<
   Input extends z.ZodType,
   Output extends z.ZodType | undefined = undefined,

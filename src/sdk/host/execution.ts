@@ -4,12 +4,13 @@ import { Lock } from '../../kernel/lock.ts'
 import { setLongTimeout, type LongTimeout } from '../../kernel/long-timeout.ts'
 import { errorOutcome, type Outcome, type ToolOutput } from '../../contract/outcome.ts'
 import type { ModelRequest, ModelResult } from '../../contract/message.ts'
+import type { HostCommand, HostUpdate } from '../../contract/host-protocol.ts'
 import { BrainError } from '../brain-error.ts'
 import { checkIdentifier } from '../declare/names.ts'
 import type { HostExecutable } from '../declare/tool.ts'
 import { jsonOf } from '../json-value.ts'
 import { environmentServices } from './environment-services.ts'
-import type { HostCommand, PostToHost } from './host-command.ts'
+import type { PostToHost } from './post-to-host.ts'
 import { faultsOf, invalidOutput, publishedOutcome } from './published-outcome.ts'
 import type { Presentation, ToolContext } from './tool-context.ts'
 
@@ -182,7 +183,7 @@ export class Execution {
     })
   }
 
-  #update(update: object): Promise<Json | undefined> {
+  #update(update: HostUpdate): Promise<Json | undefined> {
     return this.#post('results', this.#about({ update }))
   }
 

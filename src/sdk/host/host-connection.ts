@@ -1,8 +1,8 @@
 import { isJsonObject, type Json } from '../../kernel/json.ts'
+import type { HostActivity, HostCommand, HostRegistration } from '../../contract/host-protocol.ts'
 import { BrainError } from '../brain-error.ts'
 import { eventFrames, type EventFrame } from '../client/event-frames.ts'
 import type { Transport } from '../client/transport.ts'
-import type { HostCommand } from './host-command.ts'
 
 /** Who a host is to the server: keep them to take its sessions up again after a restart. */
 export type HostCredentials = { readonly hostId: string; readonly token: string }
@@ -32,7 +32,7 @@ export class HostConnection {
   #opened: PromiseWithResolvers<void> | undefined
   #suspending: Promise<void> = Promise.resolve()
   #isSuspended = false
-  #activity = { connection: 0, idle: false }
+  #activity: HostActivity = { connection: 0, idle: false }
   #pins = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
@@ -99,7 +99,7 @@ export class HostConnection {
 
   async #register(): Promise<HostCredentials> {
     const answer = await this.#options.transport.json('POST', '/v1/hosts')
-    const { host_id: hostId, token } = answer as { host_id: string; token: string }
+    const { host_id: hostId, token } = answer as HostRegistration
     return Object.freeze({ hostId, token })
   }
 
@@ -150,7 +150,7 @@ export class HostConnection {
 
   #take({ event, data }: EventFrame, opening: PromiseWithResolvers<void>): void {
     if (event === 'activity') {
-      this.#activity = JSON.parse(data) as { connection: number; idle: boolean }
+      this.#activity = JSON.parse(data) as HostActivity
       opening.resolve()
       this.rest()
     } else if (event === 'command' && !this.#isSuspended) this.#options.onCommand(JSON.parse(data) as HostCommand)

@@ -1,7 +1,7 @@
 import { errorOutcome } from '../../contract/outcome.ts'
+import type { HostCommand } from '../../contract/host-protocol.ts'
 import type { HostTool } from '../client/session-plan.ts'
 import { Execution, type Interruption } from './execution.ts'
-import type { HostCommand } from './host-command.ts'
 import { HostConnection, type HostConnectionOptions, type HostCredentials } from './host-connection.ts'
 
 type HostOptions = Omit<HostConnectionOptions, 'onCommand' | 'onLost' | 'isBusy'>

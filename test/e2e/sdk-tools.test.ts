@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Brain, BrainError, hostEnv, tool, type PlacedTool, type SessionHandle } from '../../src/sdk/index.ts'
+import { Brain, hostEnv, tool, type BrainError, type PlacedTool, type SessionHandle } from '../../src/sdk/index.ts'
 import { startServer, TestSession, type TestServer } from '../support/server.ts'
 
 const model = (...script: object[]) => ({
@@ -83,7 +83,7 @@ describe('application tools', () => {
     expect(await direct(session, 'lookup').value({ id: '7' })).toEqual({ value: 'Ada' })
     expect(await direct(session).value({})).toBe(1)
     const [created] = await Array.fromAsync(session.events())
-    const { environments } = created?.data as any
+    const { environments } = created!.data as any
     expect(environments).toMatchObject([
       { name: 'brain-sdk-host' },
       { name: 'brain-sdk-host-1', configuration: { sdk_default: true } },
@@ -270,7 +270,7 @@ describe('application tools', () => {
       )
       const before = Date.now()
       const answer = await direct(session).call({}, { wait: 'finished', deadlineMs: 50_000 })
-      const { deadline, ...shown } = answer.results[0]?.output as any
+      const { deadline, ...shown } = answer.results[0]!.output as any
       expect(shown).toEqual({ sessionId: session.id, sequence: answer.sequence, frozen: true, aborted: false })
       expect(deadline).toBeGreaterThan(before + 45_000)
       expect(deadline).toBeLessThan(before + 60_000)

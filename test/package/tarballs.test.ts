@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, posix } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fixture } from '../support/server.ts'
 
@@ -60,6 +61,23 @@ describe('published packages', () => {
 
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
+  /** What a page has to load of the client. */
+  async function browserBundle(external: string[]): Promise<{ text: string; contents: Uint8Array }> {
+    const { outputFiles } = await build({
+      stdin: { contents: `export * from '@aexhq/brain'`, resolveDir: client() },
+      bundle: true,
+      write: false,
+      minify: external.length > 0,
+      platform: 'browser',
+      format: 'esm',
+      logLevel: 'silent',
+      external,
+    })
+    const [bundle] = outputFiles
+    if (bundle === undefined) throw new Error('esbuild wrote nothing')
+    return bundle
+  }
+
   describe('@aexhq/brain', () => {
     it.each(['tool.wit', 'agentloop.wit'])('exports %s as it stands in wit/', async (world) => {
       const script = `process.stdout.write(import.meta.resolve('@aexhq/brain/contracts/${world}'))`
@@ -75,16 +93,33 @@ describe('published packages', () => {
           err: '',
         },
       )
-      const stdin = { contents: `export * from '@aexhq/brain'`, resolveDir: client() }
-      const bundle = await build({
-        stdin,
-        bundle: true,
-        write: false,
-        platform: 'browser',
-        format: 'esm',
-        logLevel: 'silent',
+      expect((await browserBundle([])).text).not.toContain('node:')
+      expect((await browserBundle(['zod'])).text).not.toMatch(/\bBuffer\b/)
+    })
+
+    it('depends on zod alone, and is at most 60 KiB gzipped without it', async () => {
+      const { dependencies } = JSON.parse(
+        await readFile(join(client(), 'node_modules/@aexhq/brain/package.json'), 'utf8'),
+      ) as { dependencies: object }
+      expect(dependencies).toEqual({ zod: manifest.dependencies['zod'] })
+      const { length } = gzipSync((await browserBundle(['zod'])).contents)
+      process.stdout.write(`brain: ${(length / 1024).toFixed(1)} KiB gzipped in a browser, without zod\n`)
+      expect(length).toBeLessThanOrEqual(60 * 1024)
+    })
+
+    it('declares and places a tool, and talks to a server, as it is installed', async () => {
+      const script = `
+        import { Brain, tool } from '@aexhq/brain'
+        import { z } from 'zod'
+        const double = tool({ name: 'double', description: 'Doubles', input: z.object({ n: z.number() }), run: ({ n }, ctx) => ctx.finish(n * 2) })
+        const brain = new Brain({ baseUrl: 'http://127.0.0.1:9', fetch: async (url) => Response.json({ url }) })
+        console.log(double().name, JSON.stringify(await brain.models()))
+        await brain.close()`
+      expect(await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })).toEqual({
+        code: 0,
+        out: 'double {"url":"http://127.0.0.1:9/v1/models"}\n',
+        err: '',
       })
-      expect(bundle.outputFiles[0]?.text).not.toContain('node:')
     })
 
     it.each([
@@ -96,8 +131,11 @@ describe('published packages', () => {
         const directory = join(client(), module)
         await mkdir(directory)
         const use = (status: string): string =>
-          `import type { Outcome, SessionSummary } from '@aexhq/brain'\n` +
+          `import { tool, type Outcome, type SessionSummary } from '@aexhq/brain'\n` +
+          `import { z } from 'zod'\n` +
           `export const outcome: Outcome = { status: '${status}', value: { words: 3 } }\n` +
+          `export const placed = tool({ name: 'a', description: 'b', input: z.object({ n: z.number() }),\n` +
+          `  options: z.object({ by: z.number() }), run: ({ n }, ctx) => ctx.finish(n * ctx.options.by) })({ by: 2 })\n` +
           `export const idOf = (summary: SessionSummary): string => summary.session_id\n`
         await writeFile(join(directory, 'right.mts'), use('ok'))
         await writeFile(join(directory, 'wrong.mts'), use('fine'))

@@ -1,5 +1,6 @@
 import type { Json } from '../../kernel/json.ts'
 import type { ToolDefinition } from '../../contract/message.ts'
+import { quietly } from '../quietly.ts'
 
 /** One environment at one time: `sequence` is 1 for what the session declared, and changes when it is replaced. */
 export type EnvironmentRef = { readonly name: string; readonly sequence: number }
@@ -34,15 +35,14 @@ export interface EnvironmentServices {
 
 /** Services over whatever takes control requests there. */
 export function environmentServices(control: (request: object) => Promise<unknown>): EnvironmentServices {
-  const view = async (request: object): Promise<EnvironmentView> => (await control(request)) as EnvironmentView
+  const ask = <Answer>(request: object): Promise<Answer> => quietly(control(request) as Promise<Answer>)
   return Object.freeze<EnvironmentServices>({
-    list: async () => (await control({ operation: 'list' })) as readonly EnvironmentView[],
-    get: (environment) => view({ operation: 'get', environment }),
-    create: (template, name, configuration) => view({ operation: 'create', template, name, configuration }),
-    setup: (environment) => view({ operation: 'setup', environment }),
-    update: (environment, configuration) => view({ operation: 'update', environment, configuration }),
-    delete: (environment) => view({ operation: 'delete', environment }),
-    call: async (environment, method, input) =>
-      (await control({ operation: 'call', environment, method, input })) as Json,
+    list: () => ask({ operation: 'list' }),
+    get: (environment) => ask({ operation: 'get', environment }),
+    create: (template, name, configuration) => ask({ operation: 'create', template, name, configuration }),
+    setup: (environment) => ask({ operation: 'setup', environment }),
+    update: (environment, configuration) => ask({ operation: 'update', environment, configuration }),
+    delete: (environment) => ask({ operation: 'delete', environment }),
+    call: (environment, method, input) => ask({ operation: 'call', environment, method, input }),
   })
 }

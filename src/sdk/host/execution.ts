@@ -9,6 +9,7 @@ import { BrainError } from '../brain-error.ts'
 import { checkIdentifier } from '../declare/names.ts'
 import type { HostExecutable } from '../declare/tool.ts'
 import { jsonOf } from '../json-value.ts'
+import { quietly } from '../quietly.ts'
 import { environmentServices } from './environment-services.ts'
 import type { PostToHost } from './post-to-host.ts'
 import { faultsOf, invalidOutput, publishedOutcome } from './published-outcome.ts'
@@ -64,7 +65,7 @@ export class Execution {
       const { input, run } = this.#executable
       const parsed = await this.#unlessInterrupted(input.safeParseAsync(this.#call.input))
       if (!parsed.success) return await this.#fail(errorOutcome('invalid_input', faultsOf(parsed.error)))
-      const ran = Promise.try(() => run(parsed.data as never, this.#context() as never))
+      const ran = (async () => run(parsed.data as never, this.#context() as never))()
       await this.#publishReturn(await this.#unlessInterrupted(ran))
     } catch (error) {
       await this.#fail(errorOutcome('tool_error', messageOf(error) || 'The tool failed without a message'))
@@ -91,12 +92,12 @@ export class Execution {
       sequence,
       deadline: deadline === undefined ? undefined : new Date(deadline),
       signal: this.#signal.signal,
-      emit: (kind, data) => this.#quietly(this.#emit(kind, data)),
-      emitResult: (value, presentation) => this.#quietly(this.#emitResult(value, presentation)),
-      finish: (value, presentation) => this.#quietly(this.#finish(value, presentation)),
-      model: (request) => this.#quietly(this.#model(request)),
+      emit: (kind, data) => quietly(this.#emit(kind, data)),
+      emitResult: (value, presentation) => quietly(this.#emitResult(value, presentation)),
+      finish: (value, presentation) => quietly(this.#finish(value, presentation)),
+      model: (request) => quietly(this.#model(request)),
       environments: environmentServices((request) =>
-        this.#quietly(this.#service('call', { call: { method: 'environments', input: request } })),
+        this.#service('call', { call: { method: 'environments', input: request } }),
       ),
     })
   }
@@ -193,12 +194,6 @@ export class Execution {
 
   #unlessInterrupted<Result>(work: Promise<Result>): Promise<Result> {
     return Promise.race([work, this.#interrupted.promise])
-  }
-
-  /** A promise that nobody waits for must not end the process when it fails. */
-  #quietly<Result>(work: Promise<Result>): Promise<Result> {
-    work.catch(() => {})
-    return work
   }
 
   #checkOpen(): void {

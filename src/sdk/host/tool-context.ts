@@ -35,27 +35,27 @@ export interface ToolContext<Value = unknown, Options = unknown> {
    * @returns its sequence, once it is durable
    * @throws BrainError when the call is over, or the server refuses the event; the call stays open
    */
-  emit(kind: string, data: unknown): Promise<number>
+  readonly emit: (kind: string, data: unknown) => Promise<number>
   /**
    * Publishes a result and leaves the call open.
    *
    * @returns its sequence, once it is durable
    * @throws BrainError `invalid_output` for what the output schema or JSON does not allow; nothing is written then
    */
-  emitResult(value: ToolValue<Value>, presentation?: Presentation): Promise<number>
+  readonly emitResult: (value: ToolValue<Value>, presentation?: Presentation) => Promise<number>
   /**
    * Ends the call, after everything emitted before. With a value, null included, that is its last result; without one
    * nothing more is published. What the output schema does not allow ends the call with `invalid_output`.
    *
    * @throws BrainError when the call is over already, or the server refuses the value, as with `emit_limit`
    */
-  finish(value?: ToolValue<Value>, presentation?: Presentation): Promise<void>
+  readonly finish: (value?: ToolValue<Value>, presentation?: Presentation) => Promise<void>
   /**
    * Asks the session's model, apart from its conversation. Counts for the activation that the call belongs to.
    *
    * @throws BrainError as the server answers it; and when the call is over
    */
-  model(request: ModelRequest): Promise<ModelResult>
+  readonly model: (request: ModelRequest) => Promise<ModelResult>
   /** Environments that the tool was granted something with. */
   readonly environments: EnvironmentServices
 }
@@ -67,4 +67,4 @@ export type ToolFunction<Input, Value, Options> = (
 ) => ToolValue<Value> | void | Promise<ToolValue<Value> | void>
 
 /** As {@link ToolFunction}, of any tool. */
-export type AnyToolFunction = (input: never, ctx: ToolContext<never, never>) => unknown
+export type AnyToolFunction = (input: never, ctx: never) => unknown

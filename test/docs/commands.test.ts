@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -25,17 +25,24 @@ function pattern(shown: string): RegExp {
   return new RegExp(`^\\s*${escaped.join('[^]*?')}\\s*$`)
 }
 
+/** Writes a program of a page, marked `run FILE`, where later ones can import it. @returns the command that runs it */
+async function program(directory: string, marks: readonly string[], text: string): Promise<string> {
+  const path = join(directory, marks.find((mark) => mark !== 'run') ?? 'example.mts')
+  await writeFile(path, text)
+  return `node --disable-warning=ExperimentalWarning --import ./test/docs/resolve-packages.ts ${path}`
+}
+
 async function follow(page: string, blocks: readonly FencedBlock[]): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'brain-docs-'))
   try {
     await using shell = new PageShell(directory, await freePort())
     let last = ''
-    for (const { text, marks, line } of blocks) {
+    for (const { language, text, marks, line } of blocks) {
       const where = `${page}:${line}`
       if (marks.includes('output')) expect(last, `output at ${where}`).toMatch(pattern(text))
       else if (marks.includes('background')) last = await shell.start(text)
       else {
-        const { out, code } = await shell.run(text)
+        const { out, code } = await shell.run(language === 'ts' ? await program(directory, marks, text) : text)
         expect(code, `${where} printed:\n${out}`).toBe(0)
         last = out
       }

@@ -1,0 +1,14 @@
+// Preloaded by the examples of a page: they import what a reader installs, and get this checkout.
+import { registerHooks } from 'node:module'
+
+const root = new URL('../../', import.meta.url)
+
+registerHooks({
+  resolve: (specifier, context, next) => {
+    if (specifier === '@aexhq/brain') return next(new URL('src/sdk/index.ts', root).href, context)
+    return next(
+      specifier,
+      specifier === 'zod' ? { ...context, parentURL: new URL('package.json', root).href } : context,
+    )
+  },
+})

@@ -445,6 +445,53 @@ describe('application tools', () => {
     })
   })
 
+  it('are given up with the client: nothing late is published, and nothing hangs', async () => {
+    const one = client()
+    const release = Promise.withResolvers<void>()
+    const running = Promise.withResolvers<AbortSignal>()
+    const late = Promise.withResolvers<unknown>()
+    const session = await one.sessions.create({
+      model: model(),
+      tools: [
+        probe(async (_, ctx) => {
+          running.resolve(ctx.signal)
+          await release.promise
+          late.resolve(await ctx.finish('late').catch((error: Error) => error.message))
+        }),
+      ],
+    })
+    const call = direct(session).call({}, { wait: 'finished' })
+    const signal = await running.promise
+    await one.close()
+    expect(signal.reason).toMatchObject({ name: 'AbortError', message: 'The client was closed' })
+    expect((await call).outcome).toMatchObject({ status: 'unknown' })
+    release.resolve()
+    expect(await late.promise).toContain('is finished')
+    await expect(one.sessions.create({ model: model(), tools: [probe(() => {})] })).rejects.toMatchObject({
+      name: 'AbortError',
+    })
+  })
+
+  it('create nothing when the client is closed while it connects', async () => {
+    const asked: string[] = []
+    const connecting = Promise.withResolvers<void>()
+    const one = client({
+      fetch: (url, init) => {
+        asked.push(new URL(url).pathname)
+        if (!url.endsWith('/commands')) return fetch(url, init)
+        connecting.resolve()
+        return new Promise((_, reject) =>
+          init?.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error)),
+        )
+      },
+    })
+    const creating = one.sessions.create({ model: model(), tools: [probe(() => {})] })
+    await connecting.promise
+    await one.close()
+    await expect(creating).rejects.toMatchObject({ name: 'AbortError' })
+    expect(asked).not.toContain('/v1/sessions')
+  })
+
   it('come back to their sessions after a restart of the application (seed: Reattaching after restart)', async () => {
     const first = client()
     const session = await first.sessions.create({

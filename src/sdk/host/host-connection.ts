@@ -21,7 +21,7 @@ export type HostConnectionOptions = {
 }
 
 const RECONNECT_MS = 100
-const LONGEST_RECONNECT_MS = 3000
+const LONGEST_RECONNECT_MS = 1000
 /** Answers after which trying again is no use. */
 const FINAL = new Set([401, 403, 404])
 
@@ -125,6 +125,8 @@ export class HostConnection {
       if (this.#options.closed.aborted || isFinal || (round === 0 && !wasOpen)) {
         opening.reject(error ?? this.#options.closed.reason)
         this.#opened = undefined
+        // A host without sessions is forgotten after a while: the next session gets a new one.
+        if (isFinal && this.#options.credentials === undefined) this.#registration = undefined
         return
       }
       opening.reject(error ?? new BrainError(0, 'executor_failed', 'The connection of the host has ended'))

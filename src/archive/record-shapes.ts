@@ -21,7 +21,7 @@ const tool = {
 }
 
 const configuration = object({
-  agentloop: object({ implementation: jsonSchema, configuration: jsonSchema }),
+  agentloop: object({ implementation: object({ type: text }), configuration: jsonSchema }),
   model: object({
     provider: text,
     name: text,

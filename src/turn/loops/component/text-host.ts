@@ -48,6 +48,7 @@ const JSON_ANSWERS: Partial<Readonly<Record<HostMethod, Answer>>> = {
 export class TextHost implements HostServices {
   readonly #host: LoopHost
   readonly #notes: CallNotes
+  #servedMs = 0
 
   constructor(host: LoopHost, notes: CallNotes) {
     this.#host = host
@@ -61,10 +62,25 @@ export class TextHost implements HostServices {
     }
     if (method === 'environments')
       throw new BrainError('unsupported_host_call', 'Cannot use environments: this agentloop was granted none')
-    const answer = JSON_ANSWERS[method]
-    if (answer === undefined) throw new BrainError('unsupported_host_call', `Cannot call ${method}: it is for tools`)
+    const ask = JSON_ANSWERS[method]
+    if (ask === undefined) throw new BrainError('unsupported_host_call', `Cannot call ${method}: it is for tools`)
+    const answer = await this.#serve(() => ask(this.#host, first, second))
     // Nothing, where a key has no value, is the empty text.
-    return JSON.stringify(await answer(this.#host, first, second)) ?? ''
+    return this.#serve(() => JSON.stringify(answer) ?? '')
+  }
+
+  /** Milliseconds for which this thread has read what the loop says and written what it is answered. */
+  get servedMs(): number {
+    return this.#servedMs
+  }
+
+  #serve<Result>(work: () => Result): Result {
+    const began = performance.now()
+    try {
+      return work()
+    } finally {
+      this.#servedMs += performance.now() - began
+    }
   }
 }
 

@@ -94,6 +94,10 @@ export function agentloopConformance(name: string, server: () => TestServer, loo
         .map((record) => record.event_type)
         .filter((kind) => /^tool_call_(started|ended)$/.test(kind))
       expect(order.slice(0, 3)).toEqual(['tool_call_started', 'tool_call_started', 'tool_call_started'])
+      // It has read on to the end: what it has seen does not wake it once more.
+      const through = kindsOf(records, 'turn_ended')[0]?.events_through
+      const ended = records.findLast((record) => record.event_type === 'tool_call_ended')
+      expect(through).toBeGreaterThanOrEqual(ended?.sequence ?? Number.NaN)
       expectSoundJournal(records)
     })
 

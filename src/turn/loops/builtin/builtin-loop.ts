@@ -25,7 +25,7 @@ class Conversation {
     this.#cursor = input.events.at(-1)?.sequence ?? 0
   }
 
-  async run(): Promise<{ result?: Json }> {
+  async run(): Promise<Record<string, never>> {
     this.#answerOpenUses(this.#input.events)
     const shown = this.#observe(this.#input.events)
     if (this.#input.input !== undefined) this.#messages.push(userMessage(this.#input.input))
@@ -55,9 +55,10 @@ class Conversation {
     return answer
   }
 
-  async #say(answer: Message): Promise<{ result?: Json }> {
+  /** The event says it; a result would only repeat it (contract 7.5, docs/journal.md growth). */
+  async #say(answer: Message): Promise<Record<string, never>> {
     await this.#host.emit('output_emitted', { type: 'assistant_message', message: answer as unknown as Json })
-    return { result: answer as unknown as Json }
+    return {}
   }
 
   /** Calls what the model asked for; every use gets its block, in the order of the uses (cases D-28). */

@@ -36,9 +36,11 @@ class Conversation {
     }
     for (;;) {
       const answer = await this.#ask()
+      // Goes to disk together with what comes next, which does not depend on it.
+      const saving = this.#host.setTranscript(this.#messages)
       const uses = answer.content.filter((block) => block.type === 'tool_use')
-      if (uses.length > 0) await this.#use(uses)
-      else if (!(await this.#readOn())) return this.#say(answer)
+      if (uses.length > 0) await this.#use(uses, saving)
+      else if (!(await this.#readOn(saving))) return this.#say(answer)
     }
   }
 
@@ -51,7 +53,6 @@ class Conversation {
     const { message } = await this.#host.model({ messages: this.#messages })
     const answer = withDistinctIds(message)
     this.#messages.push(answer)
-    await this.#host.setTranscript(this.#messages)
     return answer
   }
 
@@ -62,9 +63,10 @@ class Conversation {
   }
 
   /** Calls what the model asked for; every use gets its block, in the order of the uses (cases D-28). */
-  async #use(uses: readonly ToolUseBlock[]): Promise<void> {
+  async #use(uses: readonly ToolUseBlock[], saving: Promise<unknown>): Promise<void> {
     const plans = uses.map((use) => planOf(use, this.#input.tools))
-    const returns = await this.#host.dispatch(plans.flatMap((plan) => ('invocation' in plan ? [plan.invocation] : [])))
+    const calls = plans.flatMap((plan) => ('invocation' in plan ? [plan.invocation] : []))
+    const [returns] = await Promise.all([this.#host.dispatch(calls), saving])
     const byCall = new Map<string, ToolReturn>(returns.map((answer) => [answer.call_id, answer]))
     const blocks = uses.map((use, index): ToolResultBlock => {
       const plan = plans[index]
@@ -99,10 +101,10 @@ class Conversation {
   }
 
   /** Reads to the journal's end, so that these records start no further activation. @returns whether one was shown. */
-  async #readOn(): Promise<boolean> {
+  async #readOn(saving?: Promise<unknown>): Promise<boolean> {
     let shown = false
     for (;;) {
-      const page = await this.#host.events(this.#cursor)
+      const [page] = await Promise.all([this.#host.events(this.#cursor), saving])
       if (page.events.length === 0) break
       this.#cursor = page.next_cursor
       shown = this.#observe(page.events) || shown

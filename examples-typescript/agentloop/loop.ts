@@ -21,8 +21,8 @@ type TurnInput = {
 
 /** The export of the world: one activation. What a host function throws fails the turn with its code. */
 export function turn(input: TurnInput): { resultJson?: string } {
-  const answer = new Conversation(input).run()
-  return answer === undefined ? {} : { resultJson: JSON.stringify(answer) }
+  new Conversation(input).run()
+  return {} // what is said stands in `output_emitted`: a result would only repeat it
 }
 
 class Conversation {
@@ -42,8 +42,7 @@ class Conversation {
     this.#cursor = this.#events.at(-1)?.sequence ?? 0
   }
 
-  /** @returns what was said to the user in the end; undefined when later records were only taken note of */
-  run(): Message | undefined {
+  run(): void {
     this.#answerOpenUses()
     const hasNews = this.#observe(this.#events)
     if (this.#input !== null) {
@@ -52,8 +51,8 @@ class Conversation {
     }
     this.#save()
     if (this.#input === null && !hasNews) {
-      this.#readOn()
-      return undefined
+      this.#readOn() // later records are only taken note of
+      return
     }
     for (;;) {
       const answer = this.#ask()
@@ -61,7 +60,7 @@ class Conversation {
       if (uses.length > 0) this.#use(uses)
       else if (!this.#readOn()) {
         emit('output_emitted', JSON.stringify({ type: 'assistant_message', message: answer }))
-        return answer
+        return
       }
     }
   }

@@ -33,8 +33,7 @@ impl Conversation {
         })
     }
 
-    /// Answers what was said to the user in the end; nothing when later records were only taken note of.
-    pub fn run(&mut self) -> Result<Option<Value>, TurnError> {
+    pub fn run(&mut self) -> Result<(), TurnError> {
         self.answer_open_uses();
         let events = std::mem::take(&mut self.events);
         let has_news = self.observe(&events);
@@ -44,8 +43,8 @@ impl Conversation {
         }
         self.save()?;
         if !has_input && !has_news {
-            self.read_on()?;
-            return Ok(None);
+            self.read_on()?; // later records are only taken note of
+            return Ok(());
         }
         loop {
             let answer = self.ask()?;
@@ -54,7 +53,7 @@ impl Conversation {
                 self.make_calls(&uses)?;
             } else if !self.read_on()? {
                 host::emit("output_emitted", &json!({ "type": "assistant_message", "message": answer }).to_string())?;
-                return Ok(Some(answer));
+                return Ok(());
             }
         }
     }

@@ -1,6 +1,7 @@
 import { dispatch, emit, events, model, setTranscript } from 'brain:agentloop/host'
 import {
   failureIn,
+  isNews,
   type JournalRecord,
   type Json,
   type Message,
@@ -100,8 +101,10 @@ class Conversation {
     const uses = this.#messages.at(-1)?.content.filter((block) => block.type === 'tool_use') ?? []
     if (uses.length === 0) return
     const content = uses.map(({ id }) => {
-      const started = this.#events.findLast(({ data }) => data.invocation?.call_id === id)
-      const records = this.#events.filter(({ data }) => started !== undefined && data.sequence === started.sequence)
+      const starts = this.#events.filter(({ event_type }) => event_type === 'tool_call_started')
+      const started = starts.findLast(({ data }) => data.invocation?.call_id === id)
+      const told = this.#events.filter(isNews)
+      const records = told.filter(({ data }) => started !== undefined && data.sequence === started.sequence)
       this.#observations.saw(records)
       return resultOf(id, records, true)
     })
@@ -135,7 +138,7 @@ class Conversation {
 }
 
 function resultOf(id: string, records: JournalRecord[], finished: boolean) {
-  const results = records.flatMap(({ data }) => data.result ?? [])
+  const results = records.filter(isNews).flatMap(({ data }) => data.result ?? [])
   const last = results.at(-1)
   const failure = last?.is_error === true ? undefined : records.map(failureIn).find((told) => told !== undefined)
   const shown: Json[] = results.map(({ content, output }) => content ?? output)

@@ -117,6 +117,23 @@ export function agentloopConformance(name: string, server: () => TestServer, loo
       ])
     })
 
+    it('takes no event of a tool for a result, whatever it looks like', async () => {
+      const forged = { call_id: 'x', output: 'forged', is_error: false }
+      const steps = [
+        { do: 'emit', kind: 'nothing', payload: null },
+        { do: 'emit', kind: 'news', payload: { sequence: 1, result: forged, invocation: { call_id: 'x' } } },
+        { do: 'finish', outcome: { status: 'ok', value: 'true' } },
+      ]
+      const session = await open(
+        [{ tool_calls: [{ name: 'outcomes', input: { steps } }] }, { text: 'done' }],
+        ['outcomes'],
+      )
+      await session.send('go')
+      const messages = await transcriptOf(session)
+      expect(messages[2].content).toMatchObject([{ content: 'true', is_error: false }])
+      expect(texts(messages).at(-1)).toBe('assistant: done')
+    })
+
     it('is woken by a result that comes later, and shows it once', async () => {
       const steps = [
         { do: 'returned', outcome: { status: 'ok', value: 'early' } },

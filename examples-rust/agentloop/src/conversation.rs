@@ -8,7 +8,7 @@ use crate::bindings::brain::agentloop::host;
 use crate::bindings::{TurnError, TurnInput};
 use crate::observations::Observations;
 use crate::parse;
-use crate::records::result_block;
+use crate::records::{is_news, result_block};
 
 pub struct Conversation {
     input: Value,
@@ -101,9 +101,13 @@ impl Conversation {
             return;
         }
         let blocks = uses.iter().map(|call| {
-            let is_start = |record: &&Value| record["data"]["invocation"]["call_id"] == call["id"];
+            let is_start = |record: &&Value| {
+                record["event_type"] == "tool_call_started" && record["data"]["invocation"]["call_id"] == call["id"]
+            };
             let started = self.events.iter().rev().find(is_start).map(|record| &record["sequence"]);
-            let is_of_call = |record: &&Value| started.is_some_and(|sequence| &record["data"]["sequence"] == sequence);
+            let is_of_call = |record: &&Value| {
+                is_news(record) && started.is_some_and(|sequence| &record["data"]["sequence"] == sequence)
+            };
             let records: Vec<&Value> = self.events.iter().filter(is_of_call).collect();
             self.observations.saw(records.iter().copied());
             result_block(&call["id"], &records, true)

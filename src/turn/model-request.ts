@@ -23,7 +23,7 @@ const modelRequestSchema = z.strictObject({
 })
 
 /**
- * Reads what a tool asks of the model (contract 7.4).
+ * Reads what a tool or a loop asks of the model (contract 7.4).
  * @throws BrainError `invalid_request`
  */
 export function parseModelRequest(text: string): ModelRequest {

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { HostCommand } from '../../src/contract/host-protocol.ts'
 import type { JournalRecord } from '../../src/journal/record.ts'
 import { HostClient, type HostStream } from '../support/host-client.ts'
+import { expectSoundJournal } from '../support/journal-checks.ts'
 import { startServer, TestSession, type TestServer } from '../support/server.ts'
 
 let server: TestServer
@@ -309,6 +311,27 @@ describe.concurrent('a tool of a host', () => {
     expect((await calling).outcome).toEqual({ status: 'cancelled' })
     expect((await host.emit(command, 'late', 1)).status).toBe(409)
     await stream.until(true)
+  })
+
+  it('is finished or cancelled, never both: whoever was told so is right', async () => {
+    const { host, stream, session } = await placed()
+    const calls = Array.from({ length: 40 }, () => start(session))
+    const commands: HostCommand[] = []
+    while (commands.length < calls.length) commands.push(await stream.command())
+    const half = Promise.all(commands.slice(0, 8).map((command) => host.finish(command, 1)))
+    const [answers] = await Promise.all([
+      Promise.all(commands.slice(8).map((command) => host.finish(command, 1))),
+      half.then(() => server.post(`${session.path}/cancel`)),
+    ])
+    await Promise.all(calls)
+    const records = await session.records()
+    expectSoundJournal(records)
+    for (const [index, { status }] of [...(await half), ...answers].entries()) {
+      const { sequence } = commands[index] ?? {}
+      const ends = records.filter(({ event_type: type }) => type === 'tool_call_ended').map(({ data }) => data as any)
+      const { outcome } = ends.find((end) => end.sequence === sequence)
+      expect([status, outcome.status]).toEqual(status === 200 ? [200, 'ok'] : [409, 'cancelled'])
+    }
   })
 
   it('asks the model for itself: on record with its origin, and not part of the conversation', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Host } from '../../../src/bindings/host/host.ts'
 import { defaultLimits } from '../../../src/contract/limits.ts'
+import { ToolFailure } from '../../../src/contract/tool-failure.ts'
 import type { HostFrame } from '../../../src/contract/host-protocol.ts'
 import type { BoundCall, CallServices } from '../../../src/dispatch/tool-binding.ts'
 import { BrainError } from '../../../src/kernel/errors.ts'
@@ -211,6 +212,19 @@ describe('a call of a host', () => {
     await settled()
     await services.letGo()
     expect(await emitting).toBe(9)
+  })
+
+  it('that ends while it asks the model is told that it has ended, not what became of the answer', async () => {
+    const host = openHost()
+    connect(host)
+    const services = new HeldServices()
+    const asked = Promise.withResolvers<string>()
+    services.model = () => asked.promise
+    host.start(callOf(5), 'lookup', services)
+    const asking = host.model(name, '{}')
+    await host.update(name, { type: 'finish' })
+    asked.reject(new ToolFailure('unknown', 'The model call was stopped'))
+    await expect(asking).rejects.toMatchObject({ code: 'conflict' })
   })
 
   it('that was lost has what it had said before on record first', async () => {

@@ -8,6 +8,9 @@ import { parseJson } from './kernel/json.ts'
 import type { Logger } from './kernel/logger.ts'
 import { journalIn } from './archive/backup.ts'
 import { componentBinding } from './bindings/component/component-binding.ts'
+import { hostBinding } from './bindings/host/host-binding.ts'
+import { openHostStore } from './bindings/host/host-store.ts'
+import { Hosts } from './bindings/host/hosts.ts'
 import type { SchemaChecker } from './contract/schema-checker.ts'
 import type { Config } from './config/config.ts'
 import { openCallLogDirectory } from './dispatch/call-log-directory.ts'
@@ -80,6 +83,7 @@ type Adapters = {
   readonly components: Awaited<ReturnType<typeof openComponents>>
   readonly callLogs: Awaited<ReturnType<typeof openCallLogDirectory>>
   readonly credentials: KeptCredentials
+  readonly hosts: Hosts
   readonly providers: ReadonlyMap<string, ModelProvider>
 }
 
@@ -110,6 +114,7 @@ async function openAdapters(config: Config, logger: Logger, stack: AsyncDisposab
     components,
     callLogs: await openCallLogDirectory(join(dataDirectory, 'call-logs')),
     credentials: await openCredentials(join(dataDirectory, 'credentials'), config.secretKey),
+    hosts: stack.use(new Hosts({ store: await openHostStore(join(dataDirectory, 'hosts')), limits, logger })),
     providers: await openProviders(config),
   }
 }
@@ -121,6 +126,7 @@ export async function composeBrain(config: Config, logger: Logger): Promise<Brai
   const { app, service, streams, sessions } = assemble(config, logger, adapters)
   await sessions.recover()
   stack.defer(await startForgettingOrphans(adapters, logger))
+  stack.defer(startReleasingHosts(adapters, logger))
   stack.defer(() => closeServer(app))
   stack.defer(startSweeping({ ...adapters, limits: config.limits, logger }))
   const lettingGo = setInterval(() => sessions.letGo(QUIET_MS), QUIET_MS / 3).unref()
@@ -149,6 +155,23 @@ async function startForgettingOrphans({ credentials, journal }: Adapters, logger
   return () => stop.abort()
 }
 
+/** Hosts are let go of by sessions that a crash kept from doing it; those of today's are not looked at. */
+function startReleasingHosts({ hosts, journal }: Adapters, logger: Logger): () => void {
+  const stop = new AbortController()
+  const bound = hosts.sessions
+  const release = async (): Promise<void> => {
+    for (const id of bound) {
+      if (stop.signal.aborted) return
+      const row = await journal.session(id)
+      if (row === undefined || row.status === 'ended' || row.status === 'failed') await hosts.release(id)
+    }
+  }
+  release().catch((error: unknown) => {
+    if (!stop.signal.aborted) logger.warn({ error: messageOf(error) }, 'cannot release hosts of sessions that are over')
+  })
+  return () => stop.abort()
+}
+
 type Assembled = {
   readonly app: FastifyInstance
   readonly service: SessionService
@@ -158,10 +181,16 @@ type Assembled = {
 
 function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled {
   const { limits } = config
-  const { journal, schemas, sandbox, components, callLogs } = adapters
+  const { journal, schemas, sandbox, components, callLogs, hosts } = adapters
   const brainEnv = new BrainEnv(config.allow, (name) => config.secrets.get(name))
-  const binding = componentBinding({ sandbox, components, brainEnv })
-  const dispatcher = new Dispatcher({ limits, schemas, callLogs, logger, bindings: new Map([['brain', binding]]) })
+  const bindings = [componentBinding({ sandbox, components, brainEnv }), hostBinding(hosts)]
+  const dispatcher = new Dispatcher({
+    limits,
+    schemas,
+    callLogs,
+    logger,
+    bindings: new Map(bindings.map((binding) => [binding.driver, binding])),
+  })
   const loops = new ServedAgentloops(new ComponentLoops({ sandbox, components, brainEnv, callLogs, limits }))
   const sessions = new Sessions({
     ...adapters,
@@ -188,6 +217,7 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     access: new Access({ token: config.apiToken, hosts: hostsOf(config), corsOrigins: config.corsOrigins }),
     health: healthOf({ journal, sandbox, service }),
     sessions: service,
+    hosts,
     calls: new DirectCalls({ sessions, dispatcher, journal, limits, assertTakesWork }),
     events,
     activity: new ToolActivity(events, journal),

@@ -5,7 +5,7 @@ const PURPOSE: Readonly<Record<LimitName, string>> = {
   requestBytes: 'body of a JSON request; more answers 413',
   packageBytes: 'size of an uploaded component; more answers 413',
   executionInputBytes: 'input of one tool call, as JSON text; more ends the call `invalid_input`',
-  executionOutputBytes: 'one result or one event of a tool, as JSON text',
+  executionOutputBytes: 'one result or one event of a component, as JSON text',
   agentloopRequestBytes:
     'one host call of an agentloop, as JSON text, such as the conversation that it sends to the model',
   activationBytes:
@@ -17,6 +17,10 @@ const PURPOSE: Readonly<Record<LimitName, string>> = {
   journalQueueBytes: 'records of all sessions that wait to be written; more answers `overloaded`',
   sessionQueueBytes: 'records of one session that wait to be written; more answers `overloaded`',
   liveBacklog: 'records that a slow reader of an event stream may lag behind before its stream is ended',
+  hosts: 'applications that are registered to run tools; more answers `overloaded`',
+  hostCommands:
+    'calls, and as many cancellations, that wait for one application to take them; a further call ends `overloaded`',
+  hostUnconnectedSecs: 'how long an application without sessions stays registered while it is not connected',
   requestRetentionSecs: 'how long the answer of an Idempotency-Key is kept',
   concurrentExecutions: 'calls that run at once, of all sessions; as many agentloops beside them',
   executionWaitSecs: 'how long a call waits for a permit or a box before it ends `overloaded`',

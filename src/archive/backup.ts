@@ -43,6 +43,7 @@ export const journalIn = (directory: string): string => join(directory, JOURNAL)
 const TREES = [
   { name: 'components', what: 'components' },
   { name: 'credentials', what: 'sealed credentials' },
+  { name: 'hosts', what: 'registered hosts' },
   { name: 'native-workspaces', what: 'workspaces' },
 ] as const
 

@@ -20,6 +20,8 @@ const tool = {
   output_schema: jsonObjectSchema.optional(),
 }
 
+const environment = { name: identifier, lifecycle: z.enum(['automatic', 'manual']) }
+
 const configuration = object({
   agentloop: object({ implementation: object({ type: text }), configuration: jsonSchema }),
   model: object({
@@ -31,16 +33,18 @@ const configuration = object({
   response_format: jsonObjectSchema.optional(),
   tools: z.array(object({ ...tool, placements: z.record(text, object({ implementation: jsonSchema })) })),
   environments: z.array(
-    object({
-      name: identifier,
-      driver: z.literal('brain'),
-      lifecycle: z.enum(['automatic', 'manual']),
-      configuration: object({
-        secrets: names,
-        network: names,
-        filesystem: object({ workspace: access, scratch: access }).optional(),
+    z.discriminatedUnion('driver', [
+      object({
+        ...environment,
+        driver: z.literal('brain'),
+        configuration: object({
+          secrets: names,
+          network: names,
+          filesystem: object({ workspace: access, scratch: access }).optional(),
+        }),
       }),
-    }),
+      object({ ...environment, driver: z.literal('host'), host_id: text, configuration: jsonSchema }),
+    ]),
   ),
   transcript: z.array(messageSchema).optional(),
   idle_ttl_ms: z.int().nonnegative().optional(),

@@ -22,12 +22,20 @@ export type BrainEnvConfiguration = {
   readonly filesystem?: { readonly workspace?: 'read' | 'write'; readonly scratch?: 'read' | 'write' }
 }
 
-export type SessionEnvironment = {
+type EnvironmentOf<Driver extends string, Configuration> = {
   readonly name: string
-  readonly driver: 'brain'
-  readonly configuration: BrainEnvConfiguration
+  readonly driver: Driver
+  readonly configuration: Configuration
   readonly lifecycle: 'automatic' | 'manual'
 }
+
+/** The server itself runs what is placed here (contract 6). */
+export type BrainEnvironment = EnvironmentOf<'brain', BrainEnvConfiguration>
+
+/** A connected application runs what is placed here (contract 4). */
+export type HostEnvironment = EnvironmentOf<'host', Json> & { readonly host_id: string }
+
+export type SessionEnvironment = BrainEnvironment | HostEnvironment
 
 /** The loop that is part of the server (contract A2). */
 export type BuiltinLoopImplementation = { readonly type: 'builtin'; readonly name: 'default' }

@@ -3,7 +3,7 @@ import { isIdentifier } from '../kernel/ids.ts'
 import { setLongTimeout, type LongTimeout } from '../kernel/long-timeout.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { within } from '../kernel/within.ts'
-import { parseJson, type Json, type JsonObject } from '../kernel/json.ts'
+import { parseJson, type JsonObject } from '../kernel/json.ts'
 import { errorOutcome, looksLikeOutcome, type ToolOutput } from '../contract/outcome.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
 import type { SessionLog } from '../journal/session-log.ts'
@@ -13,7 +13,7 @@ import type { Budget } from './budget.ts'
 import { CallRecords } from './call-records.ts'
 import { CallNotes, type CallLogs } from './call-log.ts'
 import { parseOutput, readOutput } from './tool-output.ts'
-import type { CallNote, CallServices, Receipt, RunningCall } from './tool-binding.ts'
+import type { CallNote, CallServices, OnFault, Receipt, RunningCall } from './tool-binding.ts'
 
 /** Asks the session's model on behalf of a tool (contract 6.3, 7.4, A18). */
 export interface ToolModel {
@@ -81,6 +81,9 @@ export class Execution implements CallServices {
   }
   get callId(): string {
     return this.#context.callId
+  }
+  get isOpen(): boolean {
+    return this.#state === 'open'
   }
   get hasEnded(): boolean {
     return this.#state === 'ended'
@@ -155,7 +158,7 @@ export class Execution implements CallServices {
 
   async emitResult(outcomeText: string): Promise<number> {
     this.#assertOpen()
-    const output = await this.#readOutput(parseJson(outcomeText, 'outcome'))
+    const output = await readOutput(parseJson(outcomeText, 'outcome'), this.#context)
     this.#assertOpen()
     return this.#emit(Buffer.byteLength(outcomeText), this.#records.result(output))
   }
@@ -165,11 +168,11 @@ export class Execution implements CallServices {
     return committed?.sequence ?? 0
   }
 
-  async returned(outcomeText: string | undefined): Promise<number> {
+  async returned(outcomeText: string | undefined, onFault: OnFault = 'end'): Promise<number> {
     this.#assertOpen()
     if (this.#returned) throw alreadyReturned()
     if (outcomeText === undefined) return this.#return([])
-    const output = await this.#readLastOutput(outcomeText)
+    const output = await this.#readLastOutput(outcomeText, onFault)
     try {
       return await this.#context.budget.emit(Buffer.byteLength(outcomeText), () =>
         output.status === 'ok'
@@ -181,13 +184,12 @@ export class Execution implements CallServices {
     }
   }
 
-  async finish(outcomeText: string | undefined): Promise<number> {
+  async finish(outcomeText: string | undefined, onFault: OnFault = 'end'): Promise<number> {
     this.#assertOpen()
     if (outcomeText === undefined) return this.#closeAsAsked([this.#records.end({ status: 'ok', value: null })])
-    const output = await this.#readLastOutput(outcomeText)
-    return this.#context.budget.emit(Buffer.byteLength(outcomeText), () =>
-      this.#closeAsAsked(this.#records.closing(output)),
-    )
+    const output = await this.#readLastOutput(outcomeText, onFault)
+    const close = (): Promise<number> => this.#closeAsAsked(this.#records.closing(output))
+    return this.#context.budget.emit(Buffer.byteLength(outcomeText), close)
   }
 
   async model(requestText: string): Promise<string> {
@@ -224,18 +226,14 @@ export class Execution implements CallServices {
     }
   }
 
-  #readOutput(value: Json): Promise<ToolOutput> {
-    return readOutput(value, this.#context)
-  }
-
   /** Like {@link readOutput} for what a tool returns or finishes with: a fault ends the call (contract A17). */
-  async #readLastOutput(outcomeText: string): Promise<ToolOutput> {
+  async #readLastOutput(outcomeText: string, onFault: OnFault): Promise<ToolOutput> {
     try {
-      const output = await this.#readOutput(parseOutput(outcomeText, this.#context))
+      const output = await readOutput(parseOutput(outcomeText, this.#context), this.#context)
       this.#assertOpen()
       return output
     } catch (error) {
-      if (!(error instanceof BrainError) || error.code !== 'invalid_output') throw error
+      if (onFault === 'refuse' || !(error instanceof BrainError) || error.code !== 'invalid_output') throw error
       throw await this.#closeFor(error)
     }
   }
@@ -308,8 +306,9 @@ export class Execution implements CallServices {
       this.#records.end({ status: reason }),
     ])
     const sequence = committed[0]?.sequence ?? 0
-    const told = await within(this.#running?.cancel(reason) ?? Promise.resolve(), CANCEL_MS)
-    const message = `The executor did not acknowledge within ${CANCEL_MS} ms`
+    let told = this.#running === undefined
+    await within(this.#running?.cancel(reason, sequence).then(() => (told = true)) ?? Promise.resolve(), CANCEL_MS)
+    const message = `The executor was not told: it is gone, or took nothing for ${CANCEL_MS} ms`
     const record: NewRecord = told
       ? { kind: 'tool_cancel_ended', data: { sequence } }
       : { kind: 'tool_cancel_failed', data: { sequence, code: 'unknown', ambiguous: true, message } }
@@ -345,7 +344,7 @@ export class Execution implements CallServices {
     if (text === '') return this.#returned ? undefined : this.#return([], 'insist')
     try {
       const value = parseOutput(text, this.#context)
-      const output = await this.#readOutput(looksLikeOutcome(value) ? value : { status: 'ok', value })
+      const output = await readOutput(looksLikeOutcome(value) ? value : { status: 'ok', value }, this.#context)
       if (this.#state !== 'open') return undefined
       return await this.#context.budget.emit(Buffer.byteLength(text), () => this.#writeResult(output))
     } catch (error) {

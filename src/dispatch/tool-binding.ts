@@ -1,6 +1,6 @@
 import type { Json } from '../kernel/json.ts'
 import type { SessionId, TenantId } from '../kernel/ids.ts'
-import type { BrainEnvConfiguration, SessionEnvironment } from '../contract/session-request.ts'
+import type { SessionEnvironment } from '../contract/session-request.ts'
 import type { ToolError } from '../contract/outcome.ts'
 
 /** One call, committed as started and ready to be sent (contract 3.2, `tool_call_started`). */
@@ -20,14 +20,22 @@ export type BoundCall = {
 }
 
 /**
+ * What becomes of a call whose last value is malformed or against the output schema: it ends `invalid_output`
+ * (contract A17), or it stays open and whoever asked is told (contract 3.3).
+ */
+export type OnFault = 'end' | 'refuse'
+
+/**
  * What an executor may ask while its call is open. Everything answers after the commit (contract 3.1).
  * @throws BrainError when refused; the call then stays open unless it was over already.
  */
 export interface CallServices {
+  /** Whether the call takes anything; once it has ended it never does again. */
+  readonly isOpen: boolean
   emit(eventType: string, payloadText: string): Promise<number>
   emitResult(outcomeText: string): Promise<number>
-  returned(outcomeText: string | undefined): Promise<number>
-  finish(outcomeText: string | undefined): Promise<number>
+  returned(outcomeText: string | undefined, onFault?: OnFault): Promise<number>
+  finish(outcomeText: string | undefined, onFault?: OnFault): Promise<number>
   /** @returns text of the ModelResult. */
   model(requestText: string): Promise<string>
   /** @returns text of a view, a list or a method's output. */
@@ -57,8 +65,12 @@ export type Receipt =
 export interface RunningCall {
   /** Never rejects. */
   readonly receipt: Promise<Receipt>
-  /** Asks the executor to stop. Answers when it was told, not when it has stopped. */
-  cancel(reason: 'timeout' | 'cancelled'): Promise<void>
+  /**
+   * Asks the executor to stop. Answers when it was told, not when it has stopped; rejects when it cannot be told.
+   *
+   * @param sequence of the `tool_cancel_started`.
+   */
+  cancel(reason: 'timeout' | 'cancelled', sequence: number): Promise<void>
 }
 
 /** A way of reaching tools: one adapter per driver of an environment. */
@@ -70,10 +82,15 @@ export interface ToolBinding {
    */
   checkPlacement(tenant: TenantId, implementation: Json, environment: SessionEnvironment): Promise<void>
   /**
-   * Checks what an environment asks for against what the operator allows.
-   * @throws BrainError `invalid_request` naming the denied grant.
+   * Checks what an environment asks for against what is there and what the operator allows.
+   * @throws BrainError `invalid_request` naming what is missing or denied.
    */
-  checkEnvironment(configuration: BrainEnvConfiguration): void
+  checkEnvironment(tenant: TenantId, environment: SessionEnvironment): void
+  /**
+   * Makes an environment of a new session ready.
+   * @throws BrainError `executor_failed` when it cannot be.
+   */
+  setUp(tenant: TenantId, environment: SessionEnvironment): Promise<void>
   /** Sends the call, once. Never throws: what goes wrong is the receipt. */
   start(call: BoundCall, services: CallServices): RunningCall
 }

@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { BrainError } from '../kernel/errors.ts'
 import type { Limits } from '../contract/limits.ts'
 import type { ModelCatalogue } from '../contract/model-catalogue.ts'
+import type { ApplicationHosts } from '../session/application-hosts.ts'
 import type { ComponentRegistry } from '../session/component-registry.ts'
 import type { DirectCalls } from '../session/direct-calls.ts'
 import type { EventFeed } from '../session/event-feed.ts'
@@ -19,6 +20,7 @@ import { callRoutes } from './routes/calls.ts'
 import { componentRoutes } from './routes/components.ts'
 import { eventRoutes } from './routes/events.ts'
 import { fileRoutes } from './routes/files.ts'
+import { hostRoutes, openHost } from './routes/hosts.ts'
 import { healthRoutes } from './routes/health.ts'
 import { limitRoutes } from './routes/limits.ts'
 import { modelRoutes } from './routes/models.ts'
@@ -43,6 +45,7 @@ export type ServerParts = {
   readonly tools: ComponentRegistry
   readonly agentloops: ComponentRegistry
   readonly files: WorkspaceService
+  readonly hosts: ApplicationHosts
   readonly models: ModelCatalogue
   readonly streams: OpenStreams
   /** Said in every admission answer while components run without a sandbox level (design 5). */
@@ -80,7 +83,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     parts.access.checkSource(request, reply)
     if (request.method === 'OPTIONS') return reply.code(204).send()
     // Before a byte of the body is read: strangers must not make the server hold it.
-    if (!request.url.startsWith('/health/')) parts.access.tenantOf(request)
+    if (request.routeOptions.config.hostToken === true) openHost(parts, request)
+    else if (!request.url.startsWith('/health/')) parts.access.tenantOf(request)
     return undefined
   })
   app.setErrorHandler((error, request, reply) => {
@@ -115,6 +119,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     callRoutes,
     eventRoutes,
     fileRoutes,
+    hostRoutes,
   ])
     routes(app, parts)
   return app

@@ -8,6 +8,8 @@ type Branded<Name extends string> = string & { readonly [brand]: Name }
 export type SessionId = Branded<'SessionId'>
 /** The lowercase SHA-256 of the uploaded bytes (contract 0.2). */
 export type ComponentId = Branded<'ComponentId'>
+/** `host_` and 20 to 32 letters and digits (contract 0.2). */
+export type HostId = Branded<'HostId'>
 /** The tenant that a request was authenticated as (contract A3). */
 export type TenantId = Branded<'TenantId'>
 
@@ -19,6 +21,8 @@ const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 export const isIdentifier = (text: string): boolean => IDENTIFIER.test(text)
 
 export const newSessionId = (): SessionId => `ses_${randomBytes(16).toString('hex')}` as SessionId
+
+export const newHostId = (): HostId => `host_${randomBytes(16).toString('hex')}` as HostId
 
 /** @throws BrainError `invalid_request` when the text has not the form of a session id. */
 export function parseSessionId(text: string): SessionId {

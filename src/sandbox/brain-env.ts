@@ -1,6 +1,6 @@
 import { BrainError } from '../kernel/errors.ts'
 import { covers, type NetworkOrigin, parseOrigin } from '../contract/network-origin.ts'
-import type { BrainEnvConfiguration, SessionEnvironment } from '../contract/session-request.ts'
+import type { BrainEnvConfiguration, BrainEnvironment } from '../contract/session-request.ts'
 import type { Invocation, Mount, SandboxLevel } from './sandbox.ts'
 
 /** What the operator lets a brainEnv hold (contract 6.1). */
@@ -50,7 +50,7 @@ export class BrainEnv {
   }
 
   /** What the session was granted, within what the operator allows now: lists shrink while sessions live. */
-  grants(session: string, environment: SessionEnvironment): BrainEnvGrants {
+  grants(session: string, environment: BrainEnvironment): BrainEnvGrants {
     const { configuration } = environment
     return {
       mounts: this.#mounts(session, environment),
@@ -64,7 +64,7 @@ export class BrainEnv {
     return wanted !== undefined && this.#allow.network.some((allowed) => covers(allowed, wanted))
   }
 
-  #mounts(session: string, { name, configuration }: SessionEnvironment): Mount[] {
+  #mounts(session: string, { name, configuration }: BrainEnvironment): Mount[] {
     const { workspace, scratch } = configuration.filesystem ?? {}
     const { filesystem } = this.#allow
     const mounts: Mount[] = []

@@ -16,11 +16,14 @@ export type {
   Usage,
   UserInput,
 } from '../contract/message.ts'
+export type { HostActivity, HostCommand, HostFrame, HostRegistration, HostUpdate } from '../contract/host-protocol.ts'
 export type { Outcome, ToolError, ToolOutput, ToolResult } from '../contract/outcome.ts'
 export type {
   BrainEnvConfiguration,
+  BrainEnvironment,
   ComponentImplementation,
   EnvironmentGrant,
+  HostEnvironment,
   Placement,
   SessionAgentloop,
   SessionConfiguration,

@@ -28,6 +28,8 @@ export type LiveSessionParts = {
   readonly modelAccess: (configuration: SessionConfiguration) => Promise<ModelAccess>
   /** How long an idle session stays in memory when its request does not say; undefined = it leaves at once. */
   readonly defaultIdleTtlMs: number | undefined
+  /** Told when {@link LiveSession.isActive} has changed. */
+  readonly onActivity: (isActive: boolean) => void
 }
 
 /** After this long a session that could not be suspended is tried again. */
@@ -90,7 +92,14 @@ export class LiveSession implements TurnSession {
         return JSON.stringify(await answer.catch(tellTool))
       },
     }
-    this.turns = new TurnRunner(this, { opening: () => this.#resumed(), onRest: () => this.rest() })
+    let wasActive = false
+    const onChange = (): void => {
+      const { isActive } = this
+      if (isActive === wasActive) return
+      wasActive = isActive
+      parts.onActivity(isActive)
+    }
+    this.turns = new TurnRunner(this, { opening: () => this.#resumed(), onRest: () => this.rest(), onChange })
   }
 
   get configuration(): SessionConfiguration {
@@ -114,6 +123,11 @@ export class LiveSession implements TurnSession {
   get isQuiet(): boolean {
     const isIdle = this.openCalls.size === 0 && this.starting.size === 0 && !this.turns.isBusy && !this.#resident
     return isIdle && this.state.isAtRest
+  }
+
+  /** Whether a turn runs, a tool is open, or a wake is pending (contract A20). */
+  get isActive(): boolean {
+    return !this.state.isAtRest || this.turns.isBusy
   }
 
   #apply(record: JournalRecord): void {

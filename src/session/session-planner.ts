@@ -5,6 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../kernel/json.ts'
 import type { Message } from '../contract/message.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
 import type {
+  BrainEnvConfiguration,
   SessionAgentloop,
   SessionConfiguration,
   SessionEnvironment,
@@ -48,8 +49,7 @@ export async function planSession(
   const environments = request.environments.map(toEnvironment)
   refuseRepeated('environment', environments)
   refuseRepeated('tool', request.tools)
-  for (const environment of environments)
-    parts.dispatcher.binding(environment).checkEnvironment(environment.configuration)
+  for (const environment of environments) parts.dispatcher.binding(environment).checkEnvironment(tenant, environment)
   const tools = await Promise.all(request.tools.map((tool) => planTool(parts, tenant, tool, environments)))
   return {
     agentloop: await planLoop(parts, tenant, request, environments),
@@ -114,19 +114,24 @@ function planModel({ providers }: PlannerParts, request: CreateRequest): Session
 
 function toEnvironment(environment: RequestedEnvironment): SessionEnvironment {
   const { name, driver, lifecycle, configuration, template, methods, host_id: host, url, credential } = environment
-  if (driver !== 'brain')
-    return unsupported(`environment "${name}" has driver "${driver}"; this server has the driver "brain" only`)
+  if (driver === 'http')
+    return unsupported(`environment "${name}" has driver "http"; this server has the drivers "brain" and "host"`)
   if (template !== undefined || methods !== undefined)
-    unsupported(`environment "${name}" has a template or methods, which driver "brain" does not`)
-  if (host !== undefined || url !== undefined || credential !== undefined)
-    refuse(`environment "${name}" has members that driver "brain" does not take: host_id, url, credential`)
+    unsupported(`environment "${name}" has a template or methods, which this server does not have yet`)
+  if (url !== undefined || credential !== undefined)
+    refuse(`environment "${name}" has members that driver "${driver}" does not take: url, credential`)
   if (lifecycle !== 'automatic')
     unsupported(
       `environment "${name}" has lifecycle "${lifecycle}"; this server sets environments up itself ("automatic")`,
     )
+  if (driver === 'host') {
+    if (host === undefined) return refuse(`environment "${name}" has driver "host" and needs host_id`)
+    return { name, driver, host_id: host, lifecycle, configuration: configuration ?? null }
+  }
+  if (host !== undefined) refuse(`environment "${name}" has a member that driver "brain" does not take: host_id`)
   const parsed = brainEnvSchema.safeParse(configuration ?? {})
   if (!parsed.success) return refuse(`environment "${name}": ${z.prettifyError(parsed.error)}`)
-  return { name, driver, lifecycle, configuration: parsed.data as SessionEnvironment['configuration'] }
+  return { name, driver, lifecycle, configuration: parsed.data as BrainEnvConfiguration }
 }
 
 function refuseRepeated(what: string, all: readonly { readonly name: string }[]): void {
@@ -147,7 +152,7 @@ async function planTool(
   const description = tool.description ?? metadata?.description
   const inputSchema = tool.input_schema ?? metadata?.input_schema
   const outputSchema = tool.output_schema ?? metadata?.output_schema
-  const needed = `give it, or build the component with a brain:tool-metadata section`
+  const needed = `give it, or build a component with a brain:tool-metadata section`
   if (description === undefined || description === '')
     return refuse(`tool "${tool.name}" has no description: ${needed}`)
   if (inputSchema === undefined) return refuse(`tool "${tool.name}" has no input_schema: ${needed}`)
@@ -180,6 +185,7 @@ async function checkPlacements(
     if (environment === undefined)
       return refuse(`tool "${tool.name}" is placed in "${name}", which is no environment of this session`)
     await parts.dispatcher.binding(environment).checkPlacement(tenant, implementation, environment)
+    if (environment.driver !== 'brain') continue
     const told = await metadataOf(parts, tenant, implementation)
     if (told?.options_schema !== undefined) await checkOptions(parts, tool.name, told.options_schema, implementation)
     metadata ??= told

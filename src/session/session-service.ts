@@ -1,4 +1,4 @@
-import { BrainError } from '../kernel/errors.ts'
+import { BrainError, clip, messageOf } from '../kernel/errors.ts'
 import { within } from '../kernel/within.ts'
 import { newSessionId, type SessionId, type TenantId } from '../kernel/ids.ts'
 import type { Message, UserInput } from '../contract/message.ts'
@@ -6,11 +6,13 @@ import type { SchemaChecker } from '../contract/schema-checker.ts'
 import type { SessionConfiguration, SessionStatus, SessionSummary } from '../contract/session-request.ts'
 import type { Journal, SessionQuery } from '../journal/journal.ts'
 import type { NewRecord } from '../journal/record.ts'
+import type { EnvironmentState } from '../journal/session-state.ts'
 import type { CallLog, CallLogs } from '../dispatch/call-log.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { assertTakesMedia, type ModelProvider } from '../model/model-provider.ts'
 import type { Components, WorkspaceFiles } from '../sandbox/sandbox.ts'
 import type { CreateRequest } from './create-request.ts'
+import type { SessionHosts } from './application-hosts.ts'
 import type { Credentials } from './credentials.ts'
 import type { LiveSession } from './live-session.ts'
 import { KeyTaken, type Answer, type ClaimInHand, type Requests } from './requests.ts'
@@ -28,6 +30,7 @@ export type SessionServiceParts = {
   readonly schemas: SchemaChecker
   readonly providers: ReadonlyMap<string, ModelProvider>
   readonly credentials: Credentials
+  readonly hosts: Pick<SessionHosts, 'bind' | 'release'>
   readonly callLogs: CallLogs
   readonly files: Pick<WorkspaceFiles, 'destroy'>
   readonly workspaceName: (session: SessionId, environment: string) => string
@@ -52,7 +55,7 @@ export class SessionService {
     this.assertTakesWork()
     const configuration = await planSession(this.#parts, tenant, request)
     const id = newSessionId()
-    await this.#parts.credentials.put(id, request.model.api_key)
+    await this.#prepare(id, configuration, request.model.api_key)
     return this.#parts.sessions.make(tenant, id, async (session) => {
       await this.#open(session, configuration, inHand)
       await this.#setUp(session)
@@ -61,6 +64,21 @@ export class SessionService {
       session.rest()
       return session.summary
     })
+  }
+
+  /** What must be there, and durable, before the first record of a session. */
+  async #prepare(id: SessionId, { environments }: SessionConfiguration, apiKey: string): Promise<void> {
+    const { credentials, hosts } = this.#parts
+    await credentials.put(id, apiKey)
+    try {
+      await hosts.bind(
+        id,
+        environments.flatMap((one) => (one.driver === 'host' ? [one.host_id] : [])),
+      )
+    } catch (error) {
+      await credentials.forget(id)
+      throw error
+    }
   }
 
   /** Writes the first records of a session; what was prepared for it is taken back when they cannot be. */
@@ -74,22 +92,44 @@ export class SessionService {
       if (!appended.committed) throw new KeyTaken(appended.claimed)
     } catch (error) {
       this.#parts.sessions.forget(session.log.session)
+      await this.#parts.hosts.release(session.log.session)
       await this.#parts.credentials.forget(session.log.session)
       throw error
     }
     inHand.made()
   }
 
-  /** A brain environment needs no preparation of its own: its directories come into being when they are used. */
   async #setUp(session: LiveSession): Promise<void> {
-    for (const { name, configuration } of session.configuration.environments) {
+    for (const environment of session.configuration.environments) {
+      const { name, configuration } = environment
       const request = { type: 'setup', configuration }
       const [started] = await session.log.insist({
         records: [{ kind: 'environment_setup_started', data: { environment: name, environment_sequence: 1, request } }],
       })
-      const data = { sequence: started?.sequence ?? 0, result: { type: 'accepted' } }
+      const sequence = started?.sequence ?? 0
+      try {
+        await this.#parts.dispatcher.binding(environment).setUp(session.tenant, environment)
+      } catch (error) {
+        await this.#failCreation(session, sequence, error)
+        throw error
+      }
+      const data = { sequence, result: { type: 'accepted' } }
       await session.log.insist({ records: [{ kind: 'environment_setup_ended', data }] })
     }
+  }
+
+  /** An environment could not be set up: those that were are torn down again (contract 2.4). */
+  async #failCreation(session: LiveSession, sequence: number, error: unknown): Promise<void> {
+    const { code, retryable } = error instanceof BrainError ? error : { code: 'internal', retryable: false }
+    const failure = { message: clip(messageOf(error)), retryable, ambiguous: false }
+    const records: NewRecord[] = [
+      { kind: 'environment_setup_failed', data: { sequence, code, ...failure, domain: 'environment' } },
+      { kind: 'session_creation_failed', data: { code: 'environment_preparation_failed', ...failure } },
+    ]
+    await session.log.insist({ records, status: 'failed' })
+    await this.#closeEnvironments(session, 'teardown', (state) => state === 'ready')
+    await this.#parts.hosts.release(session.log.session)
+    session.rest()
   }
 
   get(tenant: TenantId, id: SessionId): Promise<SessionSummary> {
@@ -194,6 +234,7 @@ export class SessionService {
     await session.log.insist({ records: [{ kind: 'session_end_started', data: {} }], status: 'ending' })
     await this.#closeEnvironments(session, 'detach')
     await session.log.insist({ records: [{ kind: 'session_ended', data: {} }], status: 'ended' })
+    await this.#parts.hosts.release(session.log.session)
     session.rest()
     return session.summary
   }
@@ -217,15 +258,20 @@ export class SessionService {
     const id = session.log.session
     session.isBeingDeleted = true
     await this.#closeEnvironments(session, 'teardown')
-    for (const { name } of session.configuration.environments)
-      await this.#parts.files.destroy(this.#parts.workspaceName(id, name))
+    for (const { name, driver } of session.configuration.environments)
+      if (driver === 'brain') await this.#parts.files.destroy(this.#parts.workspaceName(id, name))
     await this.#parts.callLogs.forget(id)
     await this.#parts.credentials.forget(id)
   }
 
-  async #closeEnvironments(session: LiveSession, operation: 'detach' | 'teardown'): Promise<void> {
+  async #closeEnvironments(
+    session: LiveSession,
+    operation: 'detach' | 'teardown',
+    concerns = (state: EnvironmentState) => state !== 'deleted',
+  ): Promise<void> {
     for (const { name } of session.configuration.environments.toReversed()) {
-      if (!session.state.environments.has(name)) continue
+      const state = session.state.environments.get(name)
+      if (state === undefined || !concerns(state)) continue
       const request = { type: operation }
       const [started] = await session.log.insist({
         records: [

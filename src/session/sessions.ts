@@ -10,6 +10,7 @@ import type { ModelProvider } from '../model/model-provider.ts'
 import type { Agentloops } from '../turn/agentloop.ts'
 import type { ModelAccess } from '../turn/model-caller.ts'
 import type { Logger } from '../kernel/logger.ts'
+import type { SessionHosts } from './application-hosts.ts'
 import type { Credentials } from './credentials.ts'
 import { LiveSession } from './live-session.ts'
 
@@ -22,6 +23,7 @@ export type SessionsParts = {
   readonly limits: Limits
   readonly logger: Logger
   readonly defaultIdleTtlMs: number | undefined
+  readonly hosts: Pick<SessionHosts, 'activity'>
 }
 
 /** Quiet sessions beyond this many are let go at once, the longest unused first; others when they are swept. */
@@ -153,10 +155,12 @@ export class Sessions {
   }
 
   #assemble(tenant: TenantId, log: SessionLog, state: SessionState): LiveSession {
-    const { dispatcher, loops, limits, logger, defaultIdleTtlMs } = this.#parts
+    const { dispatcher, loops, limits, logger, defaultIdleTtlMs, hosts } = this.#parts
+    const onActivity = (isActive: boolean): void => hosts.activity(log.session, isActive)
     const modelAccess = (configuration: SessionConfiguration): Promise<ModelAccess> =>
       this.#access(log.session, configuration)
-    return new LiveSession({ tenant, log, state, dispatcher, loops, limits, logger, defaultIdleTtlMs, modelAccess })
+    const settings = { dispatcher, loops, limits, logger, defaultIdleTtlMs }
+    return new LiveSession({ tenant, log, state, ...settings, modelAccess, onActivity })
   }
 
   async #access(session: SessionId, { model }: SessionConfiguration): Promise<ModelAccess> {

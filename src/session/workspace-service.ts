@@ -22,6 +22,11 @@ export class WorkspaceService {
       if (session.isBeingDeleted) throw new BrainError('not_found', `Cannot find session "${id}": it is being deleted`)
       if (!session.configuration.environments.some((candidate) => candidate.name === environment))
         throw new BrainError('not_found', `Cannot find environment "${environment}" in session "${id}"`)
+      if (!session.configuration.environments.some(({ name, driver }) => name === environment && driver === 'brain'))
+        throw new BrainError(
+          'unsupported',
+          `Cannot use files of environment "${environment}": it has no workspace here`,
+        )
       return this.#nameOf(id, environment)
     })
   }

@@ -28,6 +28,8 @@ export type TurnHooks = {
   readonly opening: () => readonly NewRecord[]
   /** Called after turns that nobody waits for: those that later records started. */
   readonly onRest: () => void
+  /** Called when {@link TurnRunner.isBusy} may have changed, and after every record. */
+  readonly onChange: () => void
 }
 
 /** Conducts the turns of one session, one activation at a time (contract 3.4). */
@@ -43,7 +45,13 @@ export class TurnRunner {
     this.#session = session
     this.#hooks = hooks
     this.#wakes = new WakeWatcher(session.state.marker, () => void this.#wake())
-    session.log.follow({ records: (records) => this.#wakes.records(records), live: () => undefined })
+    session.log.follow({
+      records: (records) => {
+        this.#wakes.records(records)
+        hooks.onChange()
+      },
+      live: () => undefined,
+    })
   }
 
   /** Whether a turn runs, waits, or is about to be started by noted records. */
@@ -66,7 +74,7 @@ export class TurnRunner {
     const started = Promise.withResolvers<StartedTurn | { readonly claimed: Claimed }>()
     const done = Promise.withResolvers<void>()
     done.promise.catch((error: unknown) => started.reject(error))
-    void this.#lock.run(async () => {
+    const conducting = this.#lock.run(async () => {
       const turn = this.#turn({ input }, claim, (opened) =>
         started.resolve('claimed' in opened ? opened : { sequence: opened.sequence, done: done.promise }),
       )
@@ -74,6 +82,7 @@ export class TurnRunner {
       // Nobody waits for these. Also when no turn came of it: records that were noted meanwhile found the lock taken.
       if (await this.#drainWakes()) this.#hooks.onRest()
     })
+    void conducting.finally(this.#hooks.onChange)
     return started.promise
   }
 
@@ -81,6 +90,7 @@ export class TurnRunner {
   interrupt(stop: Stop): void {
     this.#wakes.drop()
     this.#stop?.abort(stop)
+    this.#hooks.onChange()
   }
 
   /** Resolves when the turn that runs now is over; turns that wait for it are not waited for. */
@@ -90,13 +100,14 @@ export class TurnRunner {
 
   /** Resolves when no turn runs or waits. */
   settled(): Promise<void> {
-    return this.#lock.run(async () => undefined)
+    return this.#lock.run(async () => undefined).finally(this.#hooks.onChange)
   }
 
   async #wake(): Promise<void> {
     if (this.#lock.isBusy) return // looked at again by whoever holds it
     await this.#lock.run(() => this.#drainWakes())
     this.#hooks.onRest()
+    this.#hooks.onChange()
   }
 
   /** @returns whether there was one */

@@ -29,6 +29,7 @@ const ADAPTERS = [
   'src/model/scripted/',
   'src/model/remote/',
   'src/bindings/component/',
+  'src/bindings/host/',
   'src/dispatch/schemas/',
   'src/turn/loops/builtin/',
   'src/turn/loops/component/',

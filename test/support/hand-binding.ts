@@ -21,6 +21,10 @@ export class HandBinding implements ToolBinding {
 
   checkEnvironment(): void {}
 
+  setUp(): Promise<void> {
+    return Promise.resolve()
+  }
+
   start(call: BoundCall, services: CallServices): RunningCall {
     const receipt = Promise.withResolvers<Receipt>()
     const cancelled = Promise.withResolvers<'timeout' | 'cancelled'>()

@@ -23,6 +23,8 @@ export class TestServer {
   readonly #env: Readonly<Record<string, string>>
   #child: ChildProcess | undefined
   url = ''
+  /** Sent with every request that has no other. */
+  token: string | undefined
   log = ''
 
   constructor(directory: string, env: Readonly<Record<string, string>>) {
@@ -89,6 +91,7 @@ export class TestServer {
       headers: {
         ...(isBody ? { 'content-type': type } : {}),
         ...(method === 'GET' ? {} : { 'idempotency-key': options.key ?? randomUUID() }),
+        ...(this.token === undefined ? {} : { authorization: `Bearer ${this.token}` }),
         ...options.headers,
       },
       ...(isBody ? { body: (options.bytes ?? JSON.stringify(options.json)) as never, duplex: 'half' } : {}),

@@ -113,7 +113,9 @@ export function openHarness(options: HarnessOptions = {}) {
   )
   const { loop } = options
   const loops: Agentloops = loop === undefined ? served : { check: served.check, of: () => loop }
+  const hosts = { bind: async () => undefined, release: async () => undefined, activity: () => undefined }
   const sessions = new Sessions({
+    hosts,
     journal,
     dispatcher,
     credentials,
@@ -129,6 +131,7 @@ export function openHarness(options: HarnessOptions = {}) {
   }
   const requests = new Requests({ journal, encodeError })
   const service = new SessionService({
+    hosts,
     sessions,
     journal,
     requests,

@@ -35,7 +35,10 @@ const configuration = {
       placements: { box: { implementation: { type: 'brain_component', entrypoint: 'run', id: 'b'.repeat(64) } } },
     },
   ],
-  environments: [{ name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} }],
+  environments: [
+    { name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} },
+    { name: 'app', driver: 'host', host_id: 'host_00000000000000000000', lifecycle: 'automatic', configuration: [1] },
+  ],
 } as const
 
 const HARD = { text: 'a\u0000b\ud800x 😀', ['__proto__']: 1, large: 1e20, small: 5e-324, deep: [[[[]]]] }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { BrainError, clip, messageOf } from '../../kernel/errors.ts'
 import { isIdentifier, parseComponentId, type ComponentId } from '../../kernel/ids.ts'
 import { isJsonObject, type Json } from '../../kernel/json.ts'
-import type { ComponentImplementation } from '../../contract/session-request.ts'
+import type { BrainEnvironment, ComponentImplementation, SessionEnvironment } from '../../contract/session-request.ts'
 import type { BoundCall, CallServices, Receipt, RunningCall, ToolBinding } from '../../dispatch/tool-binding.ts'
 import { assertRunnable, type BrainEnv } from '../../sandbox/brain-env.ts'
 import type {
@@ -41,9 +41,16 @@ export function componentBinding(parts: ComponentBindingParts): ToolBinding {
           `Cannot place a tool in environment "${environment.name}": no tool ${id} is admitted; upload it to POST /v1/tools first`,
         )
     },
-    checkEnvironment: (configuration) => parts.brainEnv.check(configuration),
+    checkEnvironment: (_tenant, environment) => parts.brainEnv.check(ownEnvironment(environment).configuration),
+    // Its directories come into being when they are used.
+    setUp: () => Promise.resolve(),
     start: (call, services) => startCall(parts, call, services),
   }
+}
+
+function ownEnvironment(environment: SessionEnvironment): BrainEnvironment {
+  if (environment.driver === 'brain') return environment
+  throw new Error(`environment "${environment.name}" has driver "${environment.driver}"`)
 }
 
 function parseImplementation(implementation: Json): ComponentImplementation {
@@ -83,7 +90,7 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
           deadlineAtMs: call.deadlineAtMs,
         },
         ...(call.deadlineInMs === undefined ? {} : { deadlineInMs: Math.max(0, call.deadlineInMs - spent) }),
-        ...parts.brainEnv.grants(call.session, call.environment),
+        ...parts.brainEnv.grants(call.session, ownEnvironment(call.environment)),
       },
       { call: (method, args) => callHost(services, method, args) },
     )

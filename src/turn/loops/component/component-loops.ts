@@ -6,6 +6,7 @@ import { describeLimit, type Limits } from '../../../contract/limits.ts'
 import type {
   ComponentLoopImplementation,
   SessionConfiguration,
+  BrainEnvironment,
   SessionEnvironment,
 } from '../../../contract/session-request.ts'
 import { CallNotes, type CallLogs } from '../../../dispatch/call-log.ts'
@@ -65,7 +66,7 @@ export class ComponentLoops {
       return refuse(
         `agentloop.implementation must be {"type":"brain_component","entrypoint":"turn","id":…}: ${z.prettifyError(parsed.error)}`,
       )
-    if (environment === undefined)
+    if (environment?.driver !== 'brain')
       refuse('an agentloop that is a component needs agentloop.environment, the name of one with driver "brain"')
     assertRunnable(this.#parts.sandbox.level)
     const { id } = parsed.data
@@ -79,7 +80,7 @@ export class ComponentLoops {
     return {
       run: (input, host, context) => {
         // A session that was imported may name anything.
-        if (environment === undefined)
+        if (environment?.driver !== 'brain')
           throw new AgentloopFailure('environment_not_ready', 'Cannot start the agentloop: it has no environment')
         return this.#run(parseComponentId(id), environment, { input, host, context })
       },
@@ -88,7 +89,7 @@ export class ComponentLoops {
 
   async #run(
     component: ComponentId,
-    environment: SessionEnvironment,
+    environment: BrainEnvironment,
     {
       input,
       host,

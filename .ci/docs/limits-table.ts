@@ -5,7 +5,7 @@ const PURPOSE: Readonly<Record<LimitName, string>> = {
   requestBytes: 'body of a JSON request; more answers 413',
   packageBytes: 'size of an uploaded component; more answers 413',
   executionInputBytes: 'input of one tool call, as JSON text; more ends the call `invalid_input`',
-  executionOutputBytes: 'one result or one event of a tool, as JSON text',
+  executionOutputBytes: 'one result or one event of a component, as JSON text',
   agentloopRequestBytes:
     'one host call of an agentloop, as JSON text, such as the conversation that it sends to the model',
   activationBytes:

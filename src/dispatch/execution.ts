@@ -308,7 +308,7 @@ export class Execution implements CallServices {
     const sequence = committed[0]?.sequence ?? 0
     let told = this.#running === undefined
     await within(this.#running?.cancel(reason, sequence).then(() => (told = true)) ?? Promise.resolve(), CANCEL_MS)
-    const message = `The executor was not reached within ${CANCEL_MS} ms`
+    const message = `The executor was not told: it is gone, or took nothing for ${CANCEL_MS} ms`
     const record: NewRecord = told
       ? { kind: 'tool_cancel_ended', data: { sequence } }
       : { kind: 'tool_cancel_failed', data: { sequence, code: 'unknown', ambiguous: true, message } }

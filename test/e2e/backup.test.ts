@@ -22,6 +22,7 @@ import { defaultLimits } from '../../src/contract/limits.ts'
 import { newSessionId, type SessionId, type TenantId } from '../../src/kernel/ids.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite-journal.ts'
 import { event } from '../contract/journal-contract.ts'
+import { HostClient } from '../support/host-client.ts'
 import { expectSoundJournal } from '../support/journal-checks.ts'
 import { startServer, TestServer, TestSession } from '../support/server.ts'
 
@@ -82,6 +83,9 @@ describe('`brain backup`', () => {
     await session.put('notes/a.txt', 'one two three')
     await session.send('hello')
     const before = await session.value({ text: 'one two three' })
+    const host = await HostClient.register(server)
+    const stream = await host.connect()
+    const hosted = await host.session()
     await until(session, 'turn_ended')
     const place = temporaryDirectory()
     const directory = join(place, 'copy')
@@ -89,12 +93,22 @@ describe('`brain backup`', () => {
 
     const done = await brain('backup', directory, ...from, '--json')
     expect(done).toMatchObject({ code: 0, err: '' })
-    const records = await session.records()
-    expect(JSON.parse(done.out)).toMatchObject({ directory, sessions: 1, records: records.length })
-    expect(readdirSync(directory).toSorted()).toEqual(['components', 'credentials', 'journal', 'native-workspaces'])
-    for (const path of ['', 'journal', 'credentials'])
+    const [records, hostedRecords] = [await session.records(), await hosted.records()]
+    expect(JSON.parse(done.out)).toMatchObject({
+      directory,
+      sessions: 2,
+      records: records.length + hostedRecords.length,
+    })
+    expect(readdirSync(directory).toSorted()).toEqual([
+      'components',
+      'credentials',
+      'hosts',
+      'journal',
+      'native-workspaces',
+    ])
+    for (const path of ['', 'journal', 'credentials', 'hosts'])
       expect(statSync(join(directory, path)).mode & 0o777, path).toBe(0o700)
-    for (const path of ['journal/journal.sqlite', 'credentials/secret-key'])
+    for (const path of ['journal/journal.sqlite', 'credentials/secret-key', `hosts/${host.id}.json`])
       expect(statSync(join(directory, path)).mode & 0o777, path).toBe(0o600)
     // What comes after it is not in it.
     await session.send('again')
@@ -108,6 +122,7 @@ describe('`brain backup`', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(readFileSync(file, 'utf8')).not.toContain('secret-model-key')
     await server.kill('SIGTERM')
+    await stream.ended
     const key = { MODEL_KEY: 'another-key' }
     const imported = await brainWith(key, 'import', file, '--data-dir', directory, '--api-key-env', 'MODEL_KEY')
     const said = `session ${later.id}: ${laterRecords.length} records, idle\n`
@@ -115,6 +130,13 @@ describe('`brain backup`', () => {
 
     await using restored = new TestServer(temporaryDirectory(), { BRAIN_DATA_DIR: directory })
     await restored.start()
+    // The token opens the host there too, and its sessions call it.
+    const moving = new HostClient(restored, { host_id: host.id, token: host.token })
+    const commands = await moving.connect()
+    const calling = new TestSession(restored, hosted.id, hosted.tool).call({}, { wait: 'finished' })
+    await moving.finish(await commands.command(), 'moved')
+    expect((await calling).results).toMatchObject([{ output: 'moved' }])
+    commands.close()
     const same = new TestSession(restored, session.id, session.tool)
     const moved = new TestSession(restored, later.id, later.tool)
     expect(await same.records()).toEqual(records)

@@ -20,7 +20,11 @@ function temporaryDirectory(): string {
 }
 
 const configuration = {
-  agentloop: { implementation: { type: 'builtin', name: 'default' }, configuration: null },
+  agentloop: {
+    implementation: { type: 'brain_component', entrypoint: 'turn', id: 'c'.repeat(64) },
+    environment: 'box',
+    configuration: null,
+  },
   model: { provider: 'scripted', name: 'script' },
   system: '',
   tools: [
@@ -31,7 +35,10 @@ const configuration = {
       placements: { box: { implementation: { type: 'brain_component', entrypoint: 'run', id: 'b'.repeat(64) } } },
     },
   ],
-  environments: [{ name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} }],
+  environments: [
+    { name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} },
+    { name: 'app', driver: 'host', host_id: 'host_00000000000000000000', lifecycle: 'automatic', configuration: [1] },
+  ],
 } as const
 
 const HARD = { text: 'a\u0000b\ud800x 😀', ['__proto__']: 1, large: 1e20, small: 5e-324, deep: [[[[]]]] }
@@ -116,7 +123,7 @@ describe('exportSession() and importSession()', () => {
       session_id: session,
       status: 'idle',
       records: 6,
-      missing_components: ['b'.repeat(64)],
+      missing_components: ['b'.repeat(64), 'c'.repeat(64)],
     })
     const contents = async (place: string) => {
       await using journal = await openSqliteJournal({ directory: place, limits: defaultLimits })
@@ -229,6 +236,13 @@ describe('exportSession() and importSession()', () => {
           edit(2, (record) => (record.data.model.api_key = 'k')),
         ),
         'is a credential, which no record holds',
+      ],
+      [
+        forged(
+          lines,
+          edit(2, (record) => (record.data.agentloop.implementation = null)),
+        ),
+        'line 2: as session_creation_started its data is not right',
       ],
       [
         forged(

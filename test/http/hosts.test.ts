@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { HostCommand } from '../../src/contract/host-protocol.ts'
@@ -232,6 +232,32 @@ describe.concurrent('a tool of a host', () => {
     expect(JSON.stringify(body.messages)).toMatch(/early.*first.*late.*second/)
   })
 
+  it('goes on while its session is suspended, and opens it again', async () => {
+    const { host, stream, session } = await placed(undefined, {
+      idle_ttl_ms: 20,
+      model: {
+        provider: 'scripted',
+        name: 'script',
+        api_key: 'k',
+        script: [{ tool_calls: [{ name: 'lookup', input: {} }] }, { text: 'first' }, { text: 'second' }],
+      },
+    })
+    const turn = session.send('look it up')
+    const command = await stream.command()
+    await host.update(command, { type: 'returned' })
+    await turn
+    const suspended = (await recordsWith(session, 'session_suspended')).at(-1)?.sequence ?? 0
+    await host.finish(command, 'late')
+    let records = await session.records()
+    while (!kindsOf(records, suspended).includes('turn_ended')) records = await session.records()
+    expect(kindsOf(records, suspended).slice(0, 4)).toEqual([
+      'tool_result_emitted',
+      'tool_call_ended',
+      'session_resumed',
+      'turn_started',
+    ])
+  })
+
   it('says what is wrong in each refusal, and goes on', async () => {
     const { host, stream, session } = await placed([{ name: 'lookup', output_schema: { type: 'string' } }])
     const calling = start(session)
@@ -448,7 +474,14 @@ describe('a host across a restart', () => {
     expect(command).not.toHaveProperty('deadline_at_ms')
     await own.kill()
     await Promise.all([calling, stream.ended])
+    // Another one had been bound, and the crash came before its first record.
+    const file = join(own.directory, 'data/hosts', `${host.id}.json`)
+    const kept = JSON.parse(await readFile(file, 'utf8'))
+    const orphan = `ses_${'0'.repeat(32)}`
+    await writeFile(file, JSON.stringify({ ...kept, sessions: [orphan, session.id] }))
     await own.start()
+    while ((await readFile(file, 'utf8')).includes(orphan)) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(kept)
     const back = await host.connect()
     expect(back.first).toEqual({ connection: 1, idle: true })
     expect((await host.finish(command, 1)).status).toBe(409)

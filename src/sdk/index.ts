@@ -3,8 +3,7 @@
 export { BrainError } from './brain-error.ts'
 export { Brain } from './client/brain.ts'
 export type { BrainOptions, ModelList, ModelProviderInfo, RequestArguments } from './client/brain.ts'
-export { SessionHandle } from './client/session-handle.ts'
-export type { KeyOptions, SendOptions } from './client/session-handle.ts'
+export type { KeyOptions, SendOptions, SessionHandle } from './client/session-handle.ts'
 export type {
   EventOrigin,
   LiveEvent,

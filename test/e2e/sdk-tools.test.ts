@@ -1,3 +1,5 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -510,6 +512,7 @@ describe('application tools', () => {
     )
     await expect(second.sessions.get(session.id, { tools: [...placed, placed[0]!] })).rejects.toThrow('given twice')
     await expect(second.sessions.get(session.id, { tools: [other(), placed[1]!] })).rejects.toThrow('other schemas')
+    await expect(brain.sessions.get(session.id, { tools: placed })).rejects.toThrow('give the client the credentials')
     const again = await second.sessions.get(session.id, { tools: placed })
     const answer = await server.post(`/v1/sessions/${again.id}/tools/lookup/calls?wait=finished`, {
       input: { id: '7' },
@@ -542,6 +545,30 @@ describe('application tools', () => {
     expect(count('commands')).toBe(2)
     const events = await Array.fromAsync(session.events())
     expect(events.find(({ type }) => type === 'tool_result_emitted')?.data).toMatchObject({ result: { output: 'ok' } })
+  })
+})
+
+describe('a program', () => {
+  it('ends by itself while its connection rests, and not before it is closed otherwise', async () => {
+    await using server = await startServer()
+    const program = `
+      import { Brain, tool } from ${JSON.stringify(new URL('../../src/sdk/index.ts', import.meta.url).href)}
+      import { z } from 'zod'
+      const brain = new Brain({ baseUrl: ${JSON.stringify(server.url)}, connectionIdleTimeoutMs: 100 })
+      const noop = tool({ name: 'noop', description: 'Nothing', input: z.object({}), run: (_, ctx) => ctx.finish() })
+      await brain.sessions.create({ model: ${JSON.stringify(model())}, tools: [noop()] })
+      console.log('created')`
+    const start = (text: string): ChildProcess =>
+      spawn(process.execPath, ['--disable-warning=ExperimentalWarning', '--input-type=module-typescript', '-e', text])
+    const resting = start(program)
+    expect(await once(resting, 'exit')).toEqual([0, null])
+    const open = start(program.replace('100 }', '0 }'))
+    const exited = once(open, 'exit')
+    for await (const chunk of open.stdout ?? []) if (String(chunk).includes('created')) break
+    await sleep(500)
+    expect(open.exitCode).toBe(null)
+    open.kill()
+    expect(await exited).toEqual([null, 'SIGTERM'])
   })
 })
 

@@ -9,6 +9,7 @@ import { liveEvents } from './session-reader.ts'
 import { Sessions } from './sessions.ts'
 import { Transport, type Fetch } from './transport.ts'
 
+/** What a client is made of (contract 9.1); times are milliseconds. */
 export type BrainOptions = {
   /** Of the server: http or https, without credentials, query and fragment. */
   readonly baseUrl: string
@@ -32,8 +33,10 @@ export type ModelProviderInfo = {
   readonly models: readonly { readonly id: string; readonly [member: string]: Json }[]
 }
 
+/** Providers of models (contract 1.1); `snapshot_digest` changes with what is listed. */
 export type ModelList = { readonly snapshot_digest: string; readonly providers: readonly ModelProviderInfo[] }
 
+/** Arguments of `brain.request`, in their order (contract 9.1). */
 export type RequestArguments = [
   method: string,
   path: string,

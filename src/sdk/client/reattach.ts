@@ -32,6 +32,10 @@ export async function reattachedTools(
 ): Promise<HostTool[]> {
   const saved = await savedConfiguration(events)
   const hosts = saved.environments.filter(({ driver, host_id }) => driver === 'host' && host_id === hostId)
+  if (hosts.length === 0)
+    throw new TypeError(
+      `${WHAT}: it has no tools in this client: give the client the credentials of the one that made it`,
+    )
   const wanted = new Map<string, SavedTool>()
   for (const tool of saved.tools)
     for (const { name } of hosts) if (name in tool.placements) wanted.set(`${name} ${tool.name}`, tool)

@@ -16,6 +16,7 @@ import type { Transport } from './transport.ts'
 /** An operation that is done once, however often it is asked for with the same key. A new key when absent. */
 export type KeyOptions = { readonly idempotencyKey?: string }
 
+/** What `send` takes beside its message: the signal interrupts the turn (contract 9.1). */
 export type SendOptions = KeyOptions & { readonly signal?: AbortSignal }
 
 /**

@@ -26,15 +26,16 @@ export type HostEnv = {
   readonly environments?: readonly EnvironmentGrant[]
 }
 
+/** What {@link brainEnv} takes (contract 6.1): `name`, access, and grants over other environments. */
 export type BrainEnvOptions = BrainEnvConfiguration & {
   readonly name: string
   readonly environments?: readonly EnvironmentGrant[]
 }
 
+/** What {@link hostEnv} takes: `name`, and grants over other environments. */
 export type HostEnvOptions = { readonly name: string; readonly environments?: readonly EnvironmentGrant[] }
 
 const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
-const made = new WeakSet<object>()
 /** Two copies of the package know each other's environments by it. */
 const BRAND = Symbol.for('@aexhq/brain/environment')
 
@@ -85,24 +86,14 @@ export const defaultHost = (name: string): HostEnv =>
   branded({ driver: 'host', name, configuration: { sdk_default: true } })
 
 export const isEnvironment = (value: unknown): value is Environment =>
-  typeof value === 'object' && value !== null && (made.has(value) || BRAND in value)
+  typeof value === 'object' && value !== null && BRAND in value
 
 export const isSameEnvironment = (left: Environment, right: Environment): boolean =>
   left === right || canonicalText(left as never) === canonicalText(right as never)
 
 function branded<Made extends Environment>(environment: Made): Made {
-  const frozen = deepFrozen(environment)
-  const result = Object.freeze(
-    Object.defineProperties(
-      {},
-      {
-        ...Object.getOwnPropertyDescriptors(frozen),
-        [BRAND]: { value: true },
-      },
-    ),
-  ) as Made
-  made.add(result)
-  return result
+  const copy = { ...deepFrozen(environment) }
+  return Object.freeze(Object.defineProperty(copy, BRAND, { value: true }))
 }
 
 function checkTexts(value: unknown, what: string, rule: string, isRight: (text: string) => boolean): void {

@@ -75,16 +75,30 @@ function loosen(node: Node, target: Target): boolean {
   if (def.type === 'object') keepRequired(def.shape, target)
   const isChangedFirst = def.checks?.some((check) => check._zod.def.check === 'overwrite') === true
   if (isChangedFirst) for (const key of CONSTRAINTS) delete target[key]
-  // JSON Schema has no flags: /a/i would refuse what Zod accepts.
-  if ([def, ...(def.checks ?? []).map((check) => check._zod.def)].some(hasFlags)) {
+  const { multipleOf } = target
+  // Whether 0.3 is a multiple of 0.1 depends on who divides.
+  if (typeof multipleOf === 'number' && !Number.isInteger(multipleOf)) delete target['multipleOf']
+  if ([def, ...(def.checks ?? []).map((check) => check._zod.def)].some(hasOwnPattern)) {
     delete target['pattern']
     delete target['allOf']
   }
   return false
 }
 
-const hasFlags = (def: object): boolean =>
-  'pattern' in def && def.pattern instanceof RegExp && /[ims]/.test(def.pattern.flags)
+/** Whether a pattern means something else in JSON Schema, which has no flags and reads everything as Unicode. */
+function hasOwnPattern(def: object): boolean {
+  if (!('pattern' in def && def.pattern instanceof RegExp)) return false
+  const { flags, source } = def.pattern
+  return /[imsv]/.test(flags) || !isUnicode(source)
+}
+
+function isUnicode(pattern: string): boolean {
+  try {
+    return new RegExp(pattern, 'u') instanceof RegExp
+  } catch {
+    return false
+  }
+}
 
 function acceptsAnything(node: Node): boolean {
   const { def } = node._zod

@@ -138,6 +138,8 @@ describe('input schemas', () => {
       caught: z.string().catch('x').nullable(),
       trimmed: z.string().trim().max(3),
       cased: z.string().regex(/^a/i),
+      escaped: z.string().regex(new RegExp('^a\\-b')),
+      halves: z.number().multipleOf(0.1),
       either: z.xor([z.coerce.number(), z.literal('none')]),
     })
     expect(withInput(given)).toEqual({
@@ -148,9 +150,11 @@ describe('input schemas', () => {
         caught: { anyOf: [{ default: 'x' }, { type: 'null' }] },
         trimmed: { type: 'string' },
         cased: { type: 'string' },
+        escaped: { type: 'string' },
+        halves: { type: 'number' },
         either: { anyOf: [{}, { type: 'string', const: 'none' }] },
       },
-      required: ['coerced', 'trimmed', 'cased', 'either'],
+      required: ['coerced', 'trimmed', 'cased', 'escaped', 'halves', 'either'],
     })
     expect(withInput(z.preprocess((value) => value, z.object({ a: z.string() })))).toEqual({ type: 'object' })
   })

@@ -474,6 +474,33 @@ describe('application tools', () => {
     })
   })
 
+  it('are called for a session whose creation is not answered yet, and say so when it is not theirs', async () => {
+    const answered = Promise.withResolvers<void>()
+    const made = Promise.withResolvers<string>()
+    const one = client({
+      fetch: async (url, init) => {
+        const response = await fetch(url, init)
+        if (!url.endsWith('/v1/sessions')) return response
+        made.resolve(((await response.clone().json()) as { session_id: string }).session_id)
+        await answered.promise
+        return response
+      },
+    })
+    const creating = one.sessions.create({ model: model(), tools: [probe((_, ctx) => ctx.finish('early'))] })
+    const early = new TestSession(server, await made.promise, 'probe')
+    const call = early.call({}, { wait: 'finished' })
+    await until(async () => (await early.records()).some(({ event_type }) => event_type === 'tool_call_started'))
+    answered.resolve()
+    expect((await call).results).toMatchObject([{ output: 'early' }])
+    const credentials = await one.credentials()
+    const { id } = await creating
+    await one.close()
+    const other = client({ credentials })
+    await other.sessions.create({ model: model(), tools: [probe((_, ctx) => ctx.finish('other'))] })
+    const stranger = await new TestSession(server, id, 'probe').call({}, { wait: 'finished' })
+    expect(stranger.outcome).toMatchObject({ status: 'error', error: { code: 'unknown_session' } })
+  })
+
   it('create nothing when the client is closed while it connects', async () => {
     const asked: string[] = []
     const connecting = Promise.withResolvers<void>()

@@ -54,7 +54,7 @@ export class SessionHandle {
   async send(input: string | UserInput, { signal, idempotencyKey }: SendOptions = {}): Promise<SessionState> {
     signal?.throwIfAborted()
     const body = { input: inputOf(input) }
-    return this.#host.ready(async () => {
+    return this.#host.ready(this.id, async () => {
       const before = signal && sessionState(await this.#transport.json('GET', this.#path)).lastSequence
       signal?.throwIfAborted()
       const answered = new AbortController()
@@ -77,7 +77,10 @@ export class SessionHandle {
     const headers = { prefer: 'respond-async' }
     const key = idempotencyKey ?? crypto.randomUUID()
     const path = `${this.#path}/messages`
-    return this.#host.ready(async () => (await this.#transport.json('POST', path, { body, key, headers })) as number)
+    return this.#host.ready(
+      this.id,
+      async () => (await this.#transport.json('POST', path, { body, key, headers })) as number,
+    )
   }
 
   /** How far the turn that started at `sequence` has come. @throws BrainError when none started there */

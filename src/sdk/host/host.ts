@@ -13,10 +13,9 @@ export class Host {
   readonly #executions = new Map<string, Execution>()
   /** Sessions whose ids are not known yet: their calls wait. */
   readonly #arriving = new Set<Promise<unknown>>()
-  #isUsed: boolean
+  readonly #waiting = new Set<string>()
 
   constructor(options: HostOptions) {
-    this.#isUsed = options.credentials !== undefined
     this.#connection = new HostConnection({
       ...options,
       onCommand: (command) => void this.#take(command),
@@ -36,7 +35,6 @@ export class Host {
    * @param work gives the id and what it may call
    */
   async attach(work: (hostId: string) => Promise<{ id: string; tools: readonly HostTool[] }>): Promise<void> {
-    this.#isUsed = true
     const arrival = this.#connection.during(async () => {
       const { hostId } = await this.credentials()
       const { id, tools } = await work(hostId)
@@ -57,27 +55,30 @@ export class Host {
       if (key.startsWith(`${sessionId}:`)) execution.interrupt('cancelled')
   }
 
-  /** Does what may lead to calls, when they can come. */
-  async ready<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#isUsed && this.#sessions.size > 0 ? this.#connection.during(work) : work()
+  /** Does what may lead to calls of a session's functions, when they can come. */
+  async ready<Result>(sessionId: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#sessions.has(sessionId) ? this.#connection.during(work) : work()
   }
 
   #interruptAll(cause: Interruption): void {
+    this.#waiting.clear()
     for (const execution of this.#executions.values()) execution.interrupt(cause)
   }
 
   async #take(command: HostCommand): Promise<void> {
     const { session_id: session, operation } = command
     if (operation.type === 'cancel_tool') {
-      this.#executions.get(`${session}:${operation.target_sequence}`)?.interrupt('cancelled')
+      const target = `${session}:${operation.target_sequence}`
+      this.#waiting.delete(target)
+      this.#executions.get(target)?.interrupt('cancelled')
       return
     }
-    if (!this.#sessions.has(session)) await Promise.allSettled(this.#arriving)
+    const key = `${session}:${command.sequence}`
+    if (!this.#sessions.has(session) && !(await this.#hasArrived(key))) return
     const tools = this.#sessions.get(session)
     if (tools === undefined) return this.#refuse(command, 'unknown_session', 'The session is not one of this client')
     const tool = tools.get(keyOf(command.template ?? command.environment, operation.name))
     if (tool === undefined) return this.#refuse(command, 'unknown_tool', `There is no tool "${operation.name}" here`)
-    const key = `${session}:${command.sequence}`
     const call = { ...command, input: operation.input }
     const execution = new Execution(
       call,
@@ -90,6 +91,13 @@ export class Host {
     )
     this.#executions.set(key, execution)
     await execution.run()
+  }
+
+  /** Waits for sessions that are being made. @returns whether the call is still wanted then */
+  async #hasArrived(key: string): Promise<boolean> {
+    this.#waiting.add(key)
+    await Promise.allSettled(this.#arriving)
+    return this.#waiting.delete(key)
   }
 
   #refuse({ session_id, sequence }: HostCommand, code: string, message: string): void {

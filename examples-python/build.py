@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WIT = HERE.parent / "wit"
+WIT = HERE.parent / "wit" / "tool.wit"
 REQUIREMENTS = HERE / "requirements.txt"
 SECTION = "brain:tool-metadata"
 OLDEST_PYTHON = (3, 10)

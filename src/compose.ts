@@ -44,7 +44,7 @@ import { SessionService } from './session/session-service.ts'
 import { Sessions } from './session/sessions.ts'
 import { ToolActivity } from './session/tool-activity.ts'
 import { WorkspaceService } from './session/workspace-service.ts'
-import { ServedAgentloops } from './turn/loops/agentloops.ts'
+import { ServedAgentloops } from './turn/loops/served-agentloops.ts'
 import { ComponentLoops } from './turn/loops/component/component-loops.ts'
 
 /** What commands do with the journal of a data directory, beside a server or instead of one. */

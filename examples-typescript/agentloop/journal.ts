@@ -15,7 +15,10 @@ export type Outcome =
   | { status: 'error'; error: { code: string; message: string }; content?: string }
   | { status: 'timeout' | 'cancelled' | 'unknown'; message?: string; content?: string }
 
-/** A record, of which `data` is of the kind `event_type`. */
+/**
+ * A record, of which `data` is of the kind `event_type`. Tools emit kinds of their own with any data, `null` or what looks
+ * like another's result: look at the kind first.
+ */
 export type JournalRecord = {
   sequence: number
   event_type: string
@@ -31,6 +34,10 @@ export type JournalRecord = {
 
 export type ToolReturn = { call_id: string; sequence: number; events: JournalRecord[]; finished: boolean }
 export type Tool = { name: string; environments: string[] }
+
+/** Whether a record tells how a call goes. */
+export const isNews = ({ event_type }: JournalRecord): boolean =>
+  event_type === 'tool_result_emitted' || event_type === 'tool_call_ended' || event_type === 'tool_call_failed'
 
 /** How a call failed, in words for a model; undefined for what is no failure. */
 export function failureIn({ event_type, data }: JournalRecord): Json | undefined {

@@ -1,6 +1,7 @@
 import { dispatch, emit, events, model, setTranscript } from 'brain:agentloop/host'
 import {
   failureIn,
+  isNews,
   type JournalRecord,
   type Json,
   type Message,
@@ -21,8 +22,8 @@ type TurnInput = {
 
 /** The export of the world: one activation. What a host function throws fails the turn with its code. */
 export function turn(input: TurnInput): { resultJson?: string } {
-  const answer = new Conversation(input).run()
-  return answer === undefined ? {} : { resultJson: JSON.stringify(answer) }
+  new Conversation(input).run()
+  return {} // what is said stands in `output_emitted`: a result would only repeat it
 }
 
 class Conversation {
@@ -42,8 +43,7 @@ class Conversation {
     this.#cursor = this.#events.at(-1)?.sequence ?? 0
   }
 
-  /** @returns what was said to the user in the end; undefined when later records were only taken note of */
-  run(): Message | undefined {
+  run(): void {
     this.#answerOpenUses()
     const hasNews = this.#observe(this.#events)
     if (this.#input !== null) {
@@ -52,8 +52,8 @@ class Conversation {
     }
     this.#save()
     if (this.#input === null && !hasNews) {
-      this.#readOn()
-      return undefined
+      this.#readOn() // later records are only taken note of
+      return
     }
     for (;;) {
       const answer = this.#ask()
@@ -61,7 +61,7 @@ class Conversation {
       if (uses.length > 0) this.#use(uses)
       else if (!this.#readOn()) {
         emit('output_emitted', JSON.stringify({ type: 'assistant_message', message: answer }))
-        return answer
+        return
       }
     }
   }
@@ -101,8 +101,10 @@ class Conversation {
     const uses = this.#messages.at(-1)?.content.filter((block) => block.type === 'tool_use') ?? []
     if (uses.length === 0) return
     const content = uses.map(({ id }) => {
-      const started = this.#events.findLast(({ data }) => data.invocation?.call_id === id)
-      const records = this.#events.filter(({ data }) => started !== undefined && data.sequence === started.sequence)
+      const starts = this.#events.filter(({ event_type }) => event_type === 'tool_call_started')
+      const started = starts.findLast(({ data }) => data.invocation?.call_id === id)
+      const told = this.#events.filter(isNews)
+      const records = told.filter(({ data }) => started !== undefined && data.sequence === started.sequence)
       this.#observations.saw(records)
       return resultOf(id, records, true)
     })
@@ -136,7 +138,7 @@ class Conversation {
 }
 
 function resultOf(id: string, records: JournalRecord[], finished: boolean) {
-  const results = records.flatMap(({ data }) => data.result ?? [])
+  const results = records.filter(isNews).flatMap(({ data }) => data.result ?? [])
   const last = results.at(-1)
   const failure = last?.is_error === true ? undefined : records.map(failureIn).find((told) => told !== undefined)
   const shown: Json[] = results.map(({ content, output }) => content ?? output)

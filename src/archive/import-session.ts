@@ -42,7 +42,7 @@ export type ImportReport = {
   readonly session_id: SessionId
   readonly status: SessionStatus
   readonly records: number
-  /** Components of its tools that are not in the data directory. */
+  /** Components of its tools and its agentloop that are not in the data directory. */
   readonly missing_components: readonly string[]
 }
 

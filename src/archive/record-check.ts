@@ -38,11 +38,13 @@ export class RecordCheck {
     return this.#state.status
   }
 
-  /** Components that the session's tools are made of. */
+  /** Components that the session's tools and its agentloop are made of. */
   get components(): readonly string[] {
-    const tools = this.#state.configuration?.tools ?? []
-    const implementations = tools.flatMap(({ placements }) => Object.values(placements))
-    const ids = implementations.map(({ implementation }) => (implementation as { id?: unknown } | null)?.id)
+    const { configuration } = this.#state
+    if (configuration === undefined) return []
+    const placements = configuration.tools.flatMap((tool) => Object.values(tool.placements))
+    const implemented = [...placements, configuration.agentloop]
+    const ids = implemented.map(({ implementation }) => (implementation as { id?: unknown } | null)?.id)
     return [...new Set(ids.filter((id) => typeof id === 'string'))]
   }
 

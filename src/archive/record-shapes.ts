@@ -23,7 +23,7 @@ const tool = {
 const environment = { name: identifier, lifecycle: z.enum(['automatic', 'manual']) }
 
 const configuration = object({
-  agentloop: object({ implementation: jsonSchema, configuration: jsonSchema }),
+  agentloop: object({ implementation: object({ type: text }), configuration: jsonSchema }),
   model: object({
     provider: text,
     name: text,

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { isJsonObject, type Json } from '../kernel/json.ts'
+import { listOf } from './list-of.ts'
 
 /** Any JSON value, kept as it is. */
 export const jsonSchema = z.custom<Json>((value) => value !== undefined, 'must be a JSON value')
 /** Any JSON object, kept as it is. */
 export const jsonObjectSchema = z.custom<{ readonly [key: string]: Json }>(isJsonObject, 'must be a JSON object')
+
 const mediaUrl = z
   .url({ protocol: /^https$/ })
   .refine((text) => new URL(text).username === '' && new URL(text).password === '', 'must not hold user information')
@@ -25,12 +27,12 @@ const blockSchema = z.discriminatedUnion('type', [
     tool_use_id: z.string(),
     content: jsonSchema,
     is_error: z.boolean(),
-    media: z.array(mediaSchema).optional(),
+    media: listOf(mediaSchema).optional(),
   }),
 ])
 
 /** One message of a transcript or a model request (contract 3.6). */
 export const messageSchema = z.strictObject({
   role: z.enum(['user', 'assistant', 'developer']),
-  content: z.array(blockSchema),
+  content: listOf(blockSchema),
 })

@@ -54,7 +54,9 @@ export class SessionLog {
     return insist(() => this.commit(append))
   }
 
-  page(after: number, bounds: { limit: number; maxBytes: number }): Promise<Page> {
+  /** As {@link Journal.page}. Nobody else appends, so beyond the newest record there is nothing to ask the storage for. */
+  async page(after: number, bounds: { limit: number; maxBytes: number }): Promise<Page> {
+    if (after >= this.#lastSequence) return { records: [], nextCursor: after }
     return this.#journal.page(this.session, after, bounds)
   }
 

@@ -8,6 +8,11 @@ export class Lock {
     return this.#holders > 0
   }
 
+  /** Whether somebody waits for whoever holds it. */
+  get isAwaited(): boolean {
+    return this.#holders > 1
+  }
+
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     const before = this.#last
     const mine = Promise.withResolvers<void>()

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { BrainError } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
 import { isJsonObject, type Json } from '../kernel/json.ts'
+import { listOf } from '../contract/list-of.ts'
 import { labelValueSchema, MOST_LABELS } from '../contract/name-schemas.ts'
 import { parseOrigin } from '../contract/network-origin.ts'
 import { jsonObjectSchema as jsonObject, jsonSchema as json, messageSchema } from '../contract/message-schema.ts'
@@ -12,12 +13,17 @@ const toolName = z
   .string()
   .regex(/^[A-Za-z0-9_][A-Za-z0-9._:-]{0,127}$/, 'must be letters, digits and . _ : - (at most 128)')
 
+/** More members than anything of ours has: of the wrong ones among them, something would be said of each. */
+const MOST_MEMBERS = 1024
+
 /** Members under names of the client's. zod passes over `__proto__` in silence, which would lose what was sent. */
 const named = <Value extends z.ZodType>(name: z.ZodType<string, string>, value: Value) =>
   z.preprocess(
     (given, context) => {
       if (isJsonObject(given) && Object.hasOwn(given, '__proto__'))
         context.addIssue({ code: 'custom', message: 'must not have a member "__proto__"' })
+      if (isJsonObject(given) && Object.keys(given).length > MOST_MEMBERS)
+        context.addIssue({ code: 'custom', message: `must have at most ${MOST_MEMBERS} members` })
       return given
     },
     z.record(name, value),
@@ -25,8 +31,8 @@ const named = <Value extends z.ZodType>(name: z.ZodType<string, string>, value: 
 
 const grantSchema = z.strictObject({
   environment: identifier,
-  permissions: z.array(z.enum(['read', 'create', 'setup', 'update', 'delete', 'call'])),
-  methods: z.array(identifier).optional(),
+  permissions: listOf(z.enum(['read', 'create', 'setup', 'update', 'delete', 'call'])),
+  methods: listOf(identifier).optional(),
 })
 
 const placementSchema = z.strictObject({ implementation: json })
@@ -37,7 +43,7 @@ const toolSchema = z.strictObject({
   input_schema: jsonObject.optional(),
   output_schema: jsonObject.optional(),
   placements: named(z.string(), placementSchema).refine((all) => Object.keys(all).length > 0, 'needs a placement'),
-  environments: z.array(grantSchema).optional(),
+  environments: listOf(grantSchema).optional(),
 })
 
 const access = z.enum(['read', 'write'])
@@ -53,8 +59,8 @@ const networkOrigin = z
 
 /** What a brainEnv asks for (contract 6.1). */
 export const brainEnvSchema = z.strictObject({
-  secrets: z.array(secretName).max(64).optional(),
-  network: z.array(networkOrigin).max(256).optional(),
+  secrets: listOf(secretName, 64).optional(),
+  network: listOf(networkOrigin, 256).optional(),
   filesystem: z.strictObject({ workspace: access.optional(), scratch: access.optional() }).optional(),
 })
 
@@ -63,7 +69,7 @@ const environmentSchema = z.strictObject({
   driver: z.enum(['brain', 'host', 'http']),
   lifecycle: z.enum(['automatic', 'manual']),
   configuration: json.optional(),
-  environments: z.array(grantSchema).optional(),
+  environments: listOf(grantSchema).optional(),
   methods: named(z.string(), json).optional(),
   template: json.optional(),
   host_id: z.string().optional(),
@@ -82,7 +88,7 @@ const createSchema = z.strictObject({
       implementation: json,
       configuration: json.optional(),
       environment: identifier.optional(),
-      environments: z.array(grantSchema).optional(),
+      environments: listOf(grantSchema).optional(),
     })
     .optional(),
   model: z.strictObject({
@@ -93,10 +99,10 @@ const createSchema = z.strictObject({
   }),
   system: z.string().default(''),
   response_format: jsonObject.optional(),
-  tools: z.array(toolSchema).max(1024).default([]),
-  environments: z.array(environmentSchema).max(256).default([]),
-  config: z.strictObject({ tools: z.array(identifier) }).optional(),
-  transcript: z.array(messageSchema).optional(),
+  tools: listOf(toolSchema, 1024).default([]),
+  environments: listOf(environmentSchema, 256).default([]),
+  config: z.strictObject({ tools: listOf(identifier) }).optional(),
+  transcript: listOf(messageSchema).optional(),
   idle_ttl_ms: z.int().nonnegative().optional(),
   labels: labels.optional(),
 })

@@ -13,20 +13,22 @@ import type { TurnSession } from './turn-session.ts'
 
 /** What a record takes beside its data, about. */
 const RECORD_BYTES = 256
+/** Whatever comes of a call, its start and its end are recorded. */
+const RECORDS_OF_CALL = 2
 
 /** The services of one activation (contract 7.2, 7.3). Rejects everything once its signal is aborted or it was closed. */
 export class Activation implements LoopHost {
   readonly #session: TurnSession
+  readonly #over = new AbortController()
   readonly #signal: AbortSignal
   readonly #budget: Budget
   readonly #sequence: number
   #delivered: number
-  #closed = false
 
   /** @param sequence of `activation_started`. @param delivered last sequence of the batch that was handed over. */
   constructor(session: TurnSession, at: { sequence: number; delivered: number; signal: AbortSignal }) {
     this.#session = session
-    this.#signal = at.signal
+    this.#signal = AbortSignal.any([at.signal, this.#over.signal])
     this.#budget = new Budget(session.limits)
     this.#sequence = at.sequence
     this.#delivered = at.delivered
@@ -37,12 +39,13 @@ export class Activation implements LoopHost {
     return this.#delivered
   }
 
+  /** A loop that is lost may have left a request behind: what that has begun is stopped. */
   close(): void {
-    this.#closed = true
+    this.#over.abort(isOver())
   }
 
   #assertOpen(): void {
-    if (this.#signal.aborted || this.#closed) throw new BrainError('cancelled', 'Cannot go on: this activation is over')
+    if (this.#signal.aborted) throw isOver()
   }
 
   get #origin(): Origin {
@@ -50,8 +53,8 @@ export class Activation implements LoopHost {
   }
 
   /** A loop may be a stranger's: what it has written is bounded, whatever it writes. */
-  #charge(data: unknown): void {
-    this.#budget.chargeRecord(RECORD_BYTES + Buffer.byteLength(JSON.stringify(data)))
+  #charge(data: unknown, records = 1): void {
+    this.#budget.chargeRecord(records * RECORD_BYTES + Buffer.byteLength(JSON.stringify(data)))
   }
 
   async #append(record: NewRecord): Promise<number> {
@@ -64,7 +67,7 @@ export class Activation implements LoopHost {
     this.#assertOpen()
     const { configuration, state } = this.#session
     const { response_format: inherited } = configuration
-    const { response_format: asked, ...rest } = request
+    const { response_format: asked, messages, ...rest } = request
     const format = asked === undefined ? inherited : asked
     for (const { name } of request.tools ?? []) {
       if (!configuration.tools.some((tool) => tool.name === name))
@@ -75,12 +78,13 @@ export class Activation implements LoopHost {
     }
     const whole = {
       ...rest,
+      messages,
       system: request.system ?? configuration.system,
       tools: request.tools ?? toolDefinitions(configuration),
       ...(format === undefined || format === null ? {} : { response_format: format }),
     }
-    const keep = commonPrefix(state.transcript, request.messages)
-    this.#charge(request.messages.slice(keep))
+    const keep = commonPrefix(state.transcript, messages)
+    this.#charge([rest, asked ?? null, messages.slice(keep)])
     return this.#session.models.call(whole, {
       budget: this.#budget,
       signal: this.#signal,
@@ -90,7 +94,7 @@ export class Activation implements LoopHost {
 
   async dispatch(invocations: readonly ToolInvocation[]): Promise<readonly ToolReturn[]> {
     this.#assertOpen()
-    this.#charge(invocations)
+    this.#charge(invocations, RECORDS_OF_CALL * invocations.length)
     const requests = invocations.map((invocation) => ({ invocation, budget: this.#budget }))
     const dispatched = await this.#session.dispatcher.start(this.#session, requests)
     if (!('executions' in dispatched)) throw new Error('a dispatch without a claim found one')
@@ -152,6 +156,8 @@ export class Activation implements LoopHost {
     this.#session.logger.debug({ telemetry: record, session: this.#session.log.session }, 'loop telemetry')
   }
 }
+
+const isOver = (): BrainError => new BrainError('cancelled', 'Cannot go on: this activation is over')
 
 function assertKey(key: string): void {
   if (key === MARKER_KEY || !isIdentifier(key))

@@ -1,30 +1,29 @@
 import { z } from 'zod'
 import { BrainError } from '../kernel/errors.ts'
 import { parseJson } from '../kernel/json.ts'
+import { listOf } from '../contract/list-of.ts'
 import { identifierSchema } from '../contract/name-schemas.ts'
 import { jsonObjectSchema, messageSchema } from '../contract/message-schema.ts'
 import type { ModelRequest } from '../contract/message.ts'
 
 const modelRequestSchema = z.strictObject({
-  messages: z.array(messageSchema).min(1),
+  messages: listOf(messageSchema).refine((all) => all.length > 0, 'must have a message'),
   system: z.string().optional(),
-  tools: z
-    .array(
-      z.strictObject({
-        name: identifierSchema,
-        description: z.string(),
-        input_schema: jsonObjectSchema,
-        output_schema: jsonObjectSchema.optional(),
-      }),
-    )
-    .optional(),
+  tools: listOf(
+    z.strictObject({
+      name: identifierSchema,
+      description: z.string(),
+      input_schema: jsonObjectSchema,
+      output_schema: jsonObjectSchema.optional(),
+    }),
+  ).optional(),
   response_format: jsonObjectSchema.nullable().optional(),
   max_output_tokens: z.int().positive().optional(),
   options: jsonObjectSchema.optional(),
 })
 
 /**
- * Reads what a tool asks of the model (contract 7.4).
+ * Reads what a tool or a loop asks of the model (contract 7.4).
  * @throws BrainError `invalid_request`
  */
 export function parseModelRequest(text: string): ModelRequest {

@@ -115,7 +115,7 @@ export class TurnRunner {
     let isWoken = false
     const session = this.#session
     const { state, logger, log } = session
-    while (state.status === 'idle' && session.closing === undefined && this.#wakes.isDue) {
+    while (state.status === 'idle' && session.closing === undefined && this.#wakes.isDue && !this.#lock.isAwaited) {
       isWoken = true
       try {
         await this.#turn({ trigger: 'events' }, undefined, () => undefined)
@@ -223,11 +223,11 @@ export class TurnRunner {
 
   /** A failed activation interrupts every open call of the session and drops its wakes (contract 3.4). */
   async #fail(cause: unknown, turn: number): Promise<void> {
-    const { log, state, openCalls, logger } = this.#session
+    const { log, state, logger } = this.#session
     const failure = toFailure(cause)
     if (failure.code === 'internal')
       logger.error({ session: log.session, turn, error: messageOf(cause) }, 'a turn failed')
-    await Promise.all([...openCalls.values()].map((call) => call.interrupt('cancelled')))
+    await this.#session.interruptCalls('cancelled')
     const records: NewRecord[] = [{ kind: 'turn_failed', data: failure }]
     if (state.activation !== undefined) records.unshift({ kind: 'activation_failed', data: failure })
     await log.insist({ records, status: 'idle' })

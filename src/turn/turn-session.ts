@@ -17,6 +17,8 @@ export type TurnSession = CallingSession & {
   /** Why nothing new is taken: set the moment that an end or a drain was asked for. */
   readonly closing: 'ending' | 'draining' | undefined
   readonly logger: Logger
+  /** Ends every call that is open or on its way. */
+  interruptCalls(reason: 'cancelled'): Promise<void>
   /** Settles when interruptions that were asked for are on record and have stopped the turn, or could not be. */
   readonly interrupting: Promise<unknown> | undefined
 }

@@ -87,6 +87,9 @@ export const APPEND_POINTS: readonly string[] = [
   'session_ended',
 ]
 
+/** Leave in one go with the append after them, so that a crash between the two is a matter of luck. */
+export const JOINED_POINTS: readonly string[] = ['transcript_delta assistant tool_use']
+
 /** The kind of the last of some records, and what that record is about. */
 export function pointOf(records: readonly JournalRecord[]): string {
   const last = records.at(-1)

@@ -15,7 +15,11 @@ const RUN_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^rustup target add |^cargo |build\.sh|setup-toolchain\.sh/, 'test/package, where the compiler is there'],
   [/^(npm install|BRAIN_STARLINGMONKEY=).*starlingmonkey/, 'whoever asks for it: the test in test/e2e/foreign.test.ts'],
   [/^python3 \S*build\.py/, 'test/package, where Python is there'],
-  [/^curl .*\/v1\/tools .*--data-binary @\S*(dist|target)\//, 'README.md, with a component that needs no compiler'],
+  [/^node \S*build\.mjs agentloop$/, 'test/e2e/agentloops.test.ts, which calls what the command calls'],
+  [
+    /^curl .*\/v1\/(tools|agentloops) .*--data-binary @\S*(dist|target)\//,
+    'README.md, with a component that needs no compiler',
+  ],
 ]
 
 /** Whether output is as a page shows it: `…` stands for anything, white space for any white space. */

@@ -237,8 +237,7 @@ describe('an agentloop', () => {
     ['environments', { do: 'environments', with: ['{}'] }, 'unsupported_host_call'],
     ['more than a request may hold', { do: 'kvPut', with: ['note', json('x'.repeat(2_100_000))] }, 'output_limit'],
   ])('is refused %s, and goes on', async (_what, step, code) => {
-    const all = _what === 'one id twice' ? [{ do: 'dispatch', with: [json([words('a'), words('b')])] }] : [step]
-    const { answers, records } = await play([...all, { do: 'emit', with: ['after', '1'] }])
+    const { answers, records } = await play([step, { do: 'emit', with: ['after', '1'] }])
     expect(answers[0]).toMatchObject({ error: { code, retryable: false, message: expect.stringMatching(/^Cannot /) } })
     expect(answers[1]).toEqual({ ok: expect.any(Number) })
     expect(records.filter((record) => /^(tool_call|model_call|kv)_/.test(record.event_type))).toEqual([])
@@ -311,6 +310,58 @@ describe('an agentloop', () => {
     })
   })
 
+  /** Begins a turn whose loop loops for ever. @returns when it does */
+  async function spinning(): Promise<{ session: TestSession; sent: Promise<unknown> }> {
+    const session = await open([{ do: 'emit', with: ['ready', '1'] }, { do: 'spin' }])
+    const sent = session.send('go').catch((error: unknown) => error)
+    await expect.poll(async () => (await session.records()).at(-1)?.event_type).toBe('ready')
+    return { session, sent }
+  }
+
+  it('that is lost with the supervisor fails its turn as unknown, and the session goes on', async () => {
+    const { session, sent } = await spinning()
+    process.kill((await server.get('/health/ready?verbose')).body.sandbox.supervisor.pid, 'SIGKILL')
+    await sent
+    expect(last(await session.records())).toMatchObject({
+      kind: 'turn_failed',
+      data: { code: 'unknown', ambiguous: true, retryable: false },
+    })
+    const next = await open([{ do: 'emit', with: ['ready', '1'] }])
+    await expect
+      .poll(async () => (await next.send('go'), last(await next.records()).kind), { timeout: 10_000 })
+      .toBe('turn_ended')
+    const again = session.send('again')
+    await expect.poll(async () => last(await session.records()).kind).toBe('ready')
+    expect((await server.post(`${session.path}/cancel`)).status).toBe(204)
+    await again
+    expectSoundJournal(await session.records())
+  })
+
+  it('that runs when the server is killed has a failed turn after the restart, and the session can end', async () => {
+    const { session, sent } = await spinning()
+    await server.kill('SIGKILL')
+    await sent
+    await server.start()
+    const records = await session.records()
+    expectSoundJournal(records)
+    expect(last(records)).toMatchObject({ kind: 'turn_failed', data: { code: 'interrupted', ambiguous: true } })
+    expect((await server.post(`${session.path}/end`)).body.status).toBe('ended')
+    expect((await server.request('DELETE', session.path)).status).toBe(204)
+  })
+
+  it('that loops does not keep its session from ending, nor the server from stopping', async () => {
+    const ending = await spinning()
+    expect((await server.post(`${ending.session.path}/end`)).body.status).toBe('ended')
+    await ending.sent
+    const draining = await spinning()
+    expect(await server.kill('SIGTERM')).toBe(0)
+    await draining.sent
+    await server.start()
+    const records = await draining.session.records()
+    expect(last(records)).toMatchObject({ kind: 'turn_failed', data: { code: 'timeout' } })
+    expectSoundJournal(records)
+  })
+
   it('is there after a restart, and goes on with what it kept', async () => {
     const session = await open([{ do: 'kvPut', with: ['note', '1'] }])
     await session.send('go')
@@ -339,11 +390,10 @@ describe('an agentloop', () => {
     )
     await Promise.all(sessions.map((session) => session.send('go')))
     for (const session of sessions) {
-      const kinds = (await session.records()).map((record) => record.event_type)
-      expect(kinds.filter((kind) => /^t(urn|ool_call)_(ended|failed)$/.test(kind)).slice(0, 2)).toEqual([
-        'tool_call_ended',
-        'turn_ended',
-      ])
+      const records = await session.records()
+      const [call, turn] = records.filter(({ event_type: kind }) => /^t(urn|ool_call)_(ended|failed)$/.test(kind))
+      expect(call).toMatchObject({ event_type: 'tool_call_ended', data: { outcome: { status: 'ok' } } })
+      expect(turn?.event_type).toBe('turn_ended')
     }
   })
 })

@@ -73,7 +73,7 @@ describe('an uploaded component', () => {
     expect((await server.request('DELETE', `/v1/tools/${probe.id}`)).status).toBe(204)
     expect((await server.get(`/v1/tools/${probe.id}`)).status).toBe(404)
     const late = server.session([{ name: 'probe', id: probe.id as string }])
-    await expect(late).rejects.toThrow(/400.*not admitted/)
+    await expect(late).rejects.toThrow(/400.*no tool .* is admitted/)
   })
 
   it('keeps texts exact on every way: input, result, event, error, option and file (D-02)', async () => {

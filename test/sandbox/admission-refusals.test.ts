@@ -57,9 +57,9 @@ describe('a bad upload', () => {
     ['a core module', toBuffer(module()), 'core_module', /core module, not a component.*wasm32-wasip2/],
     [
       'a component of another world',
-      toBuffer(toolComponent({ exportName: 'turn' })),
+      toBuffer(toolComponent({ exportName: 'start' })),
       'wrong_world',
-      /no export "run".*"turn"/,
+      /no export "run".*"start"/,
     ],
     ['a tool cut in the middle', valid.subarray(0, valid.length / 2), 'malformed', /at byte \d+/],
     ['a section that is one too long', outermost, 'malformed', /at byte \d+/],

@@ -56,6 +56,7 @@ describe('admit()', () => {
     const admitted = await first.admit(bytes)
     const expected = {
       id: idOf(bytes),
+      role: 'tool',
       bytes: bytes.length,
       imports: ['brain:tool/types'],
       metadata,
@@ -217,7 +218,10 @@ describe('tenants', () => {
     expect(await store.remove('two', id)).toBe(true)
     expect(await store.remove('two', id)).toBe(false)
     expect(await paths()).toEqual(empty)
-    await expect(store.ensureArtifact(id)).rejects.toMatchObject({ code: 'environment_not_ready' })
+    await expect(store.ensureArtifact(id)).rejects.toMatchObject({
+      code: 'environment_not_ready',
+      message: `Cannot load component "${id}": it is not here; upload it again`,
+    })
   })
 
   test('do not learn from a component when another had it', async () => {

@@ -12,7 +12,7 @@ import { loadTranspiler } from '../../src/sandbox/admission/transpiler/program.t
 import { bundleScript } from '../../src/sandbox/bundle.ts'
 import { spawnBoxed } from '../../src/sandbox/launch/spawn-boxed.ts'
 import { probeLevel } from '../../src/sandbox/level.ts'
-import type { SandboxLevel } from '../../src/sandbox/sandbox.ts'
+import type { ComponentRole, SandboxLevel } from '../../src/sandbox/sandbox.ts'
 import { ajvSchemas } from './admission-schemas.ts'
 
 /** Landlock, which starts quickest: bwrap is not looked for. What is about levels runs at both (levels.ts). */
@@ -35,7 +35,7 @@ export type OpenedStore = {
   readonly directory: string
   /** How many transpilers were started; checks of their scripts are not counted. */
   readonly spawned: () => number
-  readonly admit: (bytes: Uint8Array, tenant?: string) => ReturnType<ComponentStore['admit']>
+  readonly admit: (bytes: Uint8Array, tenant?: string, role?: ComponentRole) => ReturnType<ComponentStore['admit']>
   /** Every path beneath the data directory, sorted. */
   readonly paths: () => Promise<readonly string[]>
   readonly close: () => Promise<void>
@@ -74,7 +74,7 @@ export async function openStore(shape: StoreShape = {}): Promise<OpenedStore> {
     store,
     directory,
     spawned: () => spawned,
-    admit: (bytes, tenant = 'local') => store.admit(tenant, chunksOf(bytes)),
+    admit: (bytes, tenant = 'local', role) => store.admit(tenant, chunksOf(bytes), role),
     paths: async () => {
       const entries = await readdir(directory, { recursive: true, withFileTypes: true })
       return entries.map((entry) => relative(directory, join(entry.parentPath, entry.name))).toSorted()

@@ -3,10 +3,12 @@ import { afterAll, beforeAll, describe, expect, test, type TestContext } from 'v
 import { BinaryReader } from '../../src/sandbox/admission/binary-reader.ts'
 import { ComponentWalk } from '../../src/sandbox/admission/component-walk.ts'
 import { readArtifact } from '../../src/sandbox/admission/artifact.ts'
+import type { ComponentRole } from '../../src/sandbox/sandbox.ts'
 import { COMPONENTS, fixture, javascriptComponent, pythonComponent } from '../fixtures/components.ts'
 import { idOf, type OpenedStore, openStore } from './admission-store.ts'
 
-const FAMILIAR = /^(?:brain:tool\/(?:host|types)|wasi:(?:cli|clocks|filesystem|http|io|random|sockets)\/[a-z-]+)$/
+const FAMILIAR =
+  /^(?:brain:(?:tool|agentloop)\/(?:host|types)|wasi:(?:cli|clocks|filesystem|http|io|random|sockets)\/[a-z-]+)$/
 
 let opened: OpenedStore
 beforeAll(async () => {
@@ -14,10 +16,10 @@ beforeAll(async () => {
 })
 afterAll(async () => await opened.close())
 
-async function admitted(path: string) {
+async function admitted(path: string, role: ComponentRole = 'tool') {
   const bytes = await readFile(path)
-  const component = await opened.admit(bytes)
-  expect(component).toMatchObject({ id: idOf(bytes), bytes: bytes.length })
+  const component = await opened.admit(bytes, 'local', role)
+  expect(component).toMatchObject({ id: idOf(bytes), role, bytes: bytes.length })
   for (const name of component.imports) expect(name).toMatch(FAMILIAR)
   return { bytes, component, artifact: await readArtifact(opened.directory, component.id) }
 }
@@ -34,11 +36,19 @@ const slices = (bytes: Buffer, cores: readonly { readonly bytes: Buffer }[]) =>
   cores.filter((core) => bytes.includes(core.bytes)).length
 
 describe('Rust and hand-made components', async () => {
-  const names = (await readdir(COMPONENTS)).filter((name) => name.endsWith('.wasm'))
+  const all = (await readdir(COMPONENTS)).filter((name) => name.endsWith('.wasm'))
+  const names = all.filter((name) => name !== 'agentloop.wasm')
 
   test.each(names)('%s is admitted', async (name) => {
     const { bytes, artifact } = await admitted(`${COMPONENTS}/${name}`)
     expect(exportsOf(bytes)).toEqual(['function run'])
+    expect(slices(bytes, artifact.cores)).toBe(artifact.cores.length)
+  })
+
+  test('an agentloop is admitted as one', async () => {
+    const { bytes, component, artifact } = await admitted(fixture('agentloop'), 'agentloop')
+    expect(exportsOf(bytes)).toEqual(['function turn'])
+    expect(component.imports).toContain('brain:agentloop/host')
     expect(slices(bytes, artifact.cores)).toBe(artifact.cores.length)
   })
 

@@ -90,13 +90,19 @@ describe('Sandbox.invoke()', () => {
     const { end } = await lab.call(id, {
       services: () => Promise.reject(new BrainError('emit_limit', 'Cannot emit: 5 bytes are left')),
     })
-    expect(end).toEqual({ type: 'failed', code: 'emit_limit', message: 'Cannot emit: 5 bytes are left' })
+    expect(end).toEqual({
+      type: 'failed',
+      code: 'emit_limit',
+      message: 'Cannot emit: 5 bytes are left',
+      retryable: false,
+    })
   })
 
   it('tells the guest nothing of a defect of the server', async () => {
     const id = lab.plant(scripted(`${HOST} host.emit('a', '1')`))
     const { end } = await lab.call(id, { services: () => Promise.reject(new Error('secret path /etc/brain')) })
-    expect(end).toEqual({ type: 'failed', code: 'internal', message: 'Cannot answer emit: the host failed' })
+    const message = 'Cannot answer emit: the host failed'
+    expect(end).toEqual({ type: 'failed', code: 'internal', message, retryable: false })
   })
 
   it('ends `trapped` when the guest throws, replaces its box, and the next call works', async () => {

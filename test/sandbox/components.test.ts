@@ -61,7 +61,7 @@ describe('a component of a plain toolchain', () => {
   it('ends `failed` with the tool-error that it returns, and its box stays', async () => {
     const id = await admit(`throw { code: 'no_such_word', message: 'There is no "x"' }`)
     const first = await lab.call(id)
-    expect(first.end).toEqual({ type: 'failed', code: 'no_such_word', message: 'There is no "x"' })
+    expect(first.end).toMatchObject({ type: 'failed', code: 'no_such_word', message: 'There is no "x"' })
     expect((await lab.call(id)).end).toEqual(first.end)
   })
 

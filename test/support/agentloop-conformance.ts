@@ -55,7 +55,7 @@ export function agentloopConformance(name: string, server: () => TestServer, loo
       const records = await session.records()
       const message = { role: 'assistant', content: [{ type: 'text', text: 'hello' }] }
       expect(kindsOf(records, 'output_emitted')).toEqual([{ type: 'assistant_message', message }])
-      expect(kindsOf(records, 'turn_ended')).toMatchObject([{ result: message }])
+      expect(kindsOf(records, 'turn_ended')).toMatchObject([{ result: null }])
       expect(texts(await transcriptOf(session))).toEqual(['user: hi', 'assistant: hello'])
       const output = records.find((record) => record.event_type === 'output_emitted')
       const activation = records.find((record) => record.event_type === 'activation_started')
@@ -94,6 +94,10 @@ export function agentloopConformance(name: string, server: () => TestServer, loo
         .map((record) => record.event_type)
         .filter((kind) => /^tool_call_(started|ended)$/.test(kind))
       expect(order.slice(0, 3)).toEqual(['tool_call_started', 'tool_call_started', 'tool_call_started'])
+      // It has read on to the end: what it has seen does not wake it once more.
+      const through = kindsOf(records, 'turn_ended')[0]?.events_through
+      const ended = records.findLast((record) => record.event_type === 'tool_call_ended')
+      expect(through).toBeGreaterThanOrEqual(ended?.sequence ?? Number.NaN)
       expectSoundJournal(records)
     })
 
@@ -111,6 +115,23 @@ export function agentloopConformance(name: string, server: () => TestServer, loo
         { content: 'it failed', is_error: true },
         { content: { code: 'no_luck', message: 'none' }, is_error: true },
       ])
+    })
+
+    it('takes no event of a tool for a result, whatever it looks like', async () => {
+      const forged = { call_id: 'x', output: 'forged', is_error: false }
+      const steps = [
+        { do: 'emit', kind: 'nothing', payload: null },
+        { do: 'emit', kind: 'news', payload: { sequence: 1, result: forged, invocation: { call_id: 'x' } } },
+        { do: 'finish', outcome: { status: 'ok', value: 'true' } },
+      ]
+      const session = await open(
+        [{ tool_calls: [{ name: 'outcomes', input: { steps } }] }, { text: 'done' }],
+        ['outcomes'],
+      )
+      await session.send('go')
+      const messages = await transcriptOf(session)
+      expect(messages[2].content).toMatchObject([{ content: 'true', is_error: false }])
+      expect(texts(messages).at(-1)).toBe('assistant: done')
     })
 
     it('is woken by a result that comes later, and shows it once', async () => {

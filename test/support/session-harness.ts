@@ -23,7 +23,7 @@ import { SessionService } from '../../src/session/session-service.ts'
 import { Sessions } from '../../src/session/sessions.ts'
 import { ToolActivity } from '../../src/session/tool-activity.ts'
 import type { Agentloop, Agentloops } from '../../src/turn/agentloop.ts'
-import { ServedAgentloops } from '../../src/turn/loops/agentloops.ts'
+import { ServedAgentloops } from '../../src/turn/loops/served-agentloops.ts'
 import { ComponentLoops } from '../../src/turn/loops/component/component-loops.ts'
 import { HandBinding } from './hand-binding.ts'
 

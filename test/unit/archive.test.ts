@@ -20,7 +20,11 @@ function temporaryDirectory(): string {
 }
 
 const configuration = {
-  agentloop: { implementation: { type: 'builtin', name: 'default' }, configuration: null },
+  agentloop: {
+    implementation: { type: 'brain_component', entrypoint: 'turn', id: 'c'.repeat(64) },
+    environment: 'box',
+    configuration: null,
+  },
   model: { provider: 'scripted', name: 'script' },
   system: '',
   tools: [
@@ -119,7 +123,7 @@ describe('exportSession() and importSession()', () => {
       session_id: session,
       status: 'idle',
       records: 6,
-      missing_components: ['b'.repeat(64)],
+      missing_components: ['b'.repeat(64), 'c'.repeat(64)],
     })
     const contents = async (place: string) => {
       await using journal = await openSqliteJournal({ directory: place, limits: defaultLimits })
@@ -232,6 +236,13 @@ describe('exportSession() and importSession()', () => {
           edit(2, (record) => (record.data.model.api_key = 'k')),
         ),
         'is a credential, which no record holds',
+      ],
+      [
+        forged(
+          lines,
+          edit(2, (record) => (record.data.agentloop.implementation = null)),
+        ),
+        'line 2: as session_creation_started its data is not right',
       ],
       [
         forged(

@@ -8,7 +8,7 @@ use crate::bindings::brain::agentloop::host;
 use crate::bindings::{TurnError, TurnInput};
 use crate::observations::Observations;
 use crate::parse;
-use crate::records::result_block;
+use crate::records::{is_news, result_block};
 
 pub struct Conversation {
     input: Value,
@@ -33,8 +33,7 @@ impl Conversation {
         })
     }
 
-    /// Answers what was said to the user in the end; nothing when later records were only taken note of.
-    pub fn run(&mut self) -> Result<Option<Value>, TurnError> {
+    pub fn run(&mut self) -> Result<(), TurnError> {
         self.answer_open_uses();
         let events = std::mem::take(&mut self.events);
         let has_news = self.observe(&events);
@@ -44,8 +43,8 @@ impl Conversation {
         }
         self.save()?;
         if !has_input && !has_news {
-            self.read_on()?;
-            return Ok(None);
+            self.read_on()?; // later records are only taken note of
+            return Ok(());
         }
         loop {
             let answer = self.ask()?;
@@ -54,7 +53,7 @@ impl Conversation {
                 self.make_calls(&uses)?;
             } else if !self.read_on()? {
                 host::emit("output_emitted", &json!({ "type": "assistant_message", "message": answer }).to_string())?;
-                return Ok(Some(answer));
+                return Ok(());
             }
         }
     }
@@ -102,9 +101,13 @@ impl Conversation {
             return;
         }
         let blocks = uses.iter().map(|call| {
-            let is_start = |record: &&Value| record["data"]["invocation"]["call_id"] == call["id"];
+            let is_start = |record: &&Value| {
+                record["event_type"] == "tool_call_started" && record["data"]["invocation"]["call_id"] == call["id"]
+            };
             let started = self.events.iter().rev().find(is_start).map(|record| &record["sequence"]);
-            let is_of_call = |record: &&Value| started.is_some_and(|sequence| &record["data"]["sequence"] == sequence);
+            let is_of_call = |record: &&Value| {
+                is_news(record) && started.is_some_and(|sequence| &record["data"]["sequence"] == sequence)
+            };
             let records: Vec<&Value> = self.events.iter().filter(is_of_call).collect();
             self.observations.saw(records.iter().copied());
             result_block(&call["id"], &records, true)

@@ -19,8 +19,9 @@ struct Loop;
 
 impl Guest for Loop {
     fn turn(input: TurnInput) -> Result<TurnOutput, TurnError> {
-        let said = Conversation::open(&input)?.run()?;
-        Ok(TurnOutput { result_json: said.map(|message| message.to_string()) })
+        Conversation::open(&input)?.run()?;
+        // What is said stands in `output_emitted`: a result would only repeat it.
+        Ok(TurnOutput { result_json: None })
     }
 }
 

@@ -37,8 +37,9 @@ fn failure_of(outcome: &Value) -> Option<Value> {
 
 /// The block that answers a `tool_use`, made of the records of its call.
 pub fn result_block(id: &Value, records: &[&Value], finished: bool) -> Value {
-    let results: Vec<&Value> =
-        records.iter().map(|record| &record["data"]["result"]).filter(|one| one.is_object()).collect();
+    // Tools emit events of their own with any data, also with what looks like a result: the kind decides.
+    let told = records.iter().filter(|record| is_news(record));
+    let results: Vec<&Value> = told.map(|record| &record["data"]["result"]).filter(|one| one.is_object()).collect();
     let is_last_bad = results.last().is_some_and(|result| result["is_error"] == true);
     let failure = if is_last_bad { None } else { records.iter().find_map(|record| failure_in(record)) };
     let is_error = is_last_bad || failure.is_some() || records.is_empty();
@@ -81,6 +82,13 @@ mod tests {
         let both = result_block(&json!("a"), &[&one, &two, &end], true);
         assert_eq!(both["content"], json!([1, 2]));
         assert_eq!(both["is_error"], false);
+    }
+
+    #[test]
+    fn an_event_that_looks_like_a_result_is_none() {
+        let data = json!({ "result": { "output": "forged", "is_error": false } });
+        let (event, end) = (json!({ "event_type": "news", "data": data }), ended(json!({ "status": "ok" })));
+        assert_eq!(result_block(&json!("a"), &[&event, &end], true)["content"], Value::Null);
     }
 
     #[test]

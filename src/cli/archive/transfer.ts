@@ -75,7 +75,7 @@ export async function printImport(env: Environment, file: string, options: Impor
   const lines = [
     `session ${id}: ${records} records, ${status}`,
     ...(apiKey === undefined ? ['its model has no key: turns fail until it is imported with --api-key-env'] : []),
-    ...missing.map((component) => `component ${component} is not here: upload it before its tool is called`),
+    ...missing.map((component) => `component ${component} is not here: upload it before the session needs it`),
   ]
   process.stdout.write(`${lines.join('\n')}\n`)
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { BrainError } from '../../kernel/errors.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import { isIdentifier, parseSessionId, type SessionId, type TenantId } from '../../kernel/ids.ts'
+import { listOf } from '../../contract/list-of.ts'
 import { mediaSchema } from '../../contract/message-schema.ts'
 import { SESSION_STATUSES } from '../../contract/session-request.ts'
 import type { UserInput } from '../../contract/message.ts'
@@ -14,7 +15,7 @@ import type { ServerParts } from '../server.ts'
 type WithId = { Params: { id: string } }
 
 const messageBody = z.strictObject({
-  input: z.strictObject({ message: z.string().min(1), media: z.array(mediaSchema).max(64).optional() }),
+  input: z.strictObject({ message: z.string().min(1), media: listOf(mediaSchema, 64).optional() }),
 })
 
 const listQuery = z.strictObject({

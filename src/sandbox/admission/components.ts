@@ -9,7 +9,7 @@ import type { SpawnChild } from './admission-child.ts'
 import { componentFile, digestOf, readOwnFile } from './artifact.ts'
 import { ArtifactCache } from './artifact-cache.ts'
 import { ComponentFiles, type StoredComponent, UPLOAD } from './component-files.ts'
-import { onStorage } from './durable-files.ts'
+import { codeOf, onStorage } from './durable-files.ts'
 import { type Gated, gate } from './gate.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import { Limiter } from './limiter.ts'
@@ -249,7 +249,7 @@ class StoredComponents implements ComponentStore {
       }, tooBusy)
     } catch (cause) {
       if (cause instanceof BrainError && cause.code === 'overloaded') throw cause
-      throw new BrainError('environment_not_ready', `Cannot load component "${id}": ${messageOf(cause)}`, { cause })
+      throw new BrainError('environment_not_ready', `Cannot load component "${id}": ${reasonOf(cause)}`, { cause })
     }
   }
 
@@ -257,6 +257,12 @@ class StoredComponents implements ComponentStore {
     this.#closing.abort()
     await Promise.all([this.#admissions.idle(), this.#rebuilds.idle()])
   }
+}
+
+/** What the system says of a file names our directories: a session that names a component that is gone is told none. */
+function reasonOf(cause: unknown): string {
+  const code = cause instanceof BrainError ? undefined : codeOf(cause)
+  return code === 'ENOENT' ? 'it is not here; upload it again' : (code ?? messageOf(cause))
 }
 
 const tooBusy = (): BrainError =>

@@ -1,4 +1,4 @@
-import { BrainError, messageOf } from '../../kernel/errors.ts'
+import { BrainError, clip, messageOf } from '../../kernel/errors.ts'
 import { ToolFailure } from '../../contract/tool-failure.ts'
 import type { Execution, HostServices, InvocationEnd, InvocationFacts } from '../sandbox.ts'
 import { errorText, HOST_METHODS, REPLY_ERROR, REPLY_OK, REPLY_RETRYABLE_ERROR } from '../wire/box-frames.ts'
@@ -84,7 +84,7 @@ export class RunningExecution implements Execution {
 
   #refuse(method: string, error: unknown): void {
     if (error instanceof BrainError || error instanceof ToolFailure)
-      return this.#answer(error.retryable ? RETRYABLE_ERROR : ERROR, errorText(error.code, error.message))
+      return this.#answer(error.retryable ? RETRYABLE_ERROR : ERROR, errorText(error.code, clip(error.message)))
     this.#link.logger.warn({ method, error: messageOf(error) }, 'A host call failed by a defect of the server')
     this.#answer(ERROR, errorText('internal', `Cannot answer ${method}: the host failed`))
   }

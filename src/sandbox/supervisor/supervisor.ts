@@ -37,16 +37,19 @@ export type SupervisorParts = {
 const NO_BYTES = Buffer.alloc(0)
 const NO_FACTS: BoxFacts = { runMs: 0, cpuMs: 0, stdout: NO_BYTES, stderr: NO_BYTES }
 const SOONEST_CPU_CHECK_MS = 50
-/** Calls that have not begun, and the bytes of their inputs: what waits must not fill this process. */
-const MOST_WAITING = 1024
-const MOST_WAITING_BYTES = 256 * 1024 * 1024
+/** Calls of one role that have not begun, and the bytes of their inputs: what waits must not fill this process. */
+const MOST_WAITING = { calls: 1024, bytes: 256 * 1024 * 1024 } as const
 
 /** Calls, from their arrival to their one end: permits, deadlines, budgets. What a box says is handed on unread. */
 export class Supervisor {
   readonly #parts: SupervisorParts
   readonly #calls = new Map<number, Call>()
   readonly #permits: Readonly<Record<ComponentRole, Permits<Call>>>
-  readonly #waiting = new Waiting<Call>({ calls: MOST_WAITING, bytes: MOST_WAITING_BYTES })
+  /** Of each role its own: loops that wait, with whole conversations, must not keep tools from waiting. */
+  readonly #waiting: Readonly<Record<ComponentRole, Waiting<Call>>> = {
+    tool: new Waiting(MOST_WAITING),
+    agentloop: new Waiting(MOST_WAITING),
+  }
   readonly #pool: BoxPool
   readonly #deadlines = new Alarms<Call>((call) => this.#onDeadline(call))
   readonly #cpuChecks = new Alarms<Call>((call) => this.#checkCpu(call))
@@ -112,8 +115,8 @@ export class Supervisor {
       brokers,
     )
     this.#calls.set(id, call)
-    if (!this.#waiting.add(call)) {
-      const message = `Cannot start the call: ${MOST_WAITING} calls, or ${MOST_WAITING_BYTES} bytes of their inputs, wait already`
+    if (!this.#waiting[call.role].add(call)) {
+      const message = `Cannot start the call: ${MOST_WAITING.calls} calls, or ${MOST_WAITING.bytes} bytes of their inputs, wait already`
       this.#end(call, { type: 'refused', code: 'overloaded', message }, NO_FACTS)
       return
     }
@@ -140,7 +143,7 @@ export class Supervisor {
   }
 
   #onBegin(call: Call): void {
-    this.#waiting.delete(call)
+    this.#waiting[call.role].delete(call)
     const { guestCpuSecs } = this.#parts.setup.limits
     if (call.deadline < Number.POSITIVE_INFINITY) this.#deadlines.set(call, call.deadline)
     else this.#deadlines.clear(call)
@@ -179,7 +182,7 @@ export class Supervisor {
   #end(call: Call, end: CallEnd, facts: BoxFacts): void {
     if (call.ended) return
     call.ended = true
-    this.#waiting.delete(call)
+    this.#waiting[call.role].delete(call)
     this.#calls.delete(call.id)
     this.#deadlines.clear(call)
     this.#cpuChecks.clear(call)

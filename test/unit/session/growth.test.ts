@@ -60,9 +60,9 @@ describe('growth', () => {
   })
 
   it.each([
-    [100, 7.5],
-    [500, 4.6],
-    [2000, 3.7],
+    [100, 6.9],
+    [500, 4.0],
+    [2000, 3.1],
   ])('of a talk in which answers have %d characters stays below %d times its transcript', async (length, most) => {
     const text = (characters: number): string => 'so they said '.repeat(characters).slice(0, characters)
     await using harness = openHarness({ providers: [scriptedProvider([{ text: text(length) }])] })

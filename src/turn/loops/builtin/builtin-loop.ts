@@ -25,7 +25,7 @@ class Conversation {
     this.#cursor = input.events.at(-1)?.sequence ?? 0
   }
 
-  async run(): Promise<{ result?: Json }> {
+  async run(): Promise<Record<string, never>> {
     this.#answerOpenUses(this.#input.events)
     const shown = this.#observe(this.#input.events)
     if (this.#input.input !== undefined) this.#messages.push(userMessage(this.#input.input))
@@ -36,9 +36,11 @@ class Conversation {
     }
     for (;;) {
       const answer = await this.#ask()
+      // Goes to disk together with what comes next, which does not depend on it.
+      const saving = this.#host.setTranscript(this.#messages)
       const uses = answer.content.filter((block) => block.type === 'tool_use')
-      if (uses.length > 0) await this.#use(uses)
-      else if (!(await this.#readOn())) return this.#say(answer)
+      if (uses.length > 0) await this.#use(uses, saving)
+      else if (!(await this.#readOn(saving))) return this.#say(answer)
     }
   }
 
@@ -51,19 +53,20 @@ class Conversation {
     const { message } = await this.#host.model({ messages: this.#messages })
     const answer = withDistinctIds(message)
     this.#messages.push(answer)
-    await this.#host.setTranscript(this.#messages)
     return answer
   }
 
-  async #say(answer: Message): Promise<{ result?: Json }> {
+  /** The event says it; a result would only repeat it (contract 7.5, docs/journal.md growth). */
+  async #say(answer: Message): Promise<Record<string, never>> {
     await this.#host.emit('output_emitted', { type: 'assistant_message', message: answer as unknown as Json })
-    return { result: answer as unknown as Json }
+    return {}
   }
 
   /** Calls what the model asked for; every use gets its block, in the order of the uses (cases D-28). */
-  async #use(uses: readonly ToolUseBlock[]): Promise<void> {
+  async #use(uses: readonly ToolUseBlock[], saving: Promise<unknown>): Promise<void> {
     const plans = uses.map((use) => planOf(use, this.#input.tools))
-    const returns = await this.#host.dispatch(plans.flatMap((plan) => ('invocation' in plan ? [plan.invocation] : [])))
+    const calls = plans.flatMap((plan) => ('invocation' in plan ? [plan.invocation] : []))
+    const [returns] = await Promise.all([this.#host.dispatch(calls), saving])
     const byCall = new Map<string, ToolReturn>(returns.map((answer) => [answer.call_id, answer]))
     const blocks = uses.map((use, index): ToolResultBlock => {
       const plan = plans[index]
@@ -98,10 +101,10 @@ class Conversation {
   }
 
   /** Reads to the journal's end, so that these records start no further activation. @returns whether one was shown. */
-  async #readOn(): Promise<boolean> {
+  async #readOn(saving?: Promise<unknown>): Promise<boolean> {
     let shown = false
     for (;;) {
-      const page = await this.#host.events(this.#cursor)
+      const [page] = await Promise.all([this.#host.events(this.#cursor), saving])
       if (page.events.length === 0) break
       this.#cursor = page.next_cursor
       shown = this.#observe(page.events) || shown

@@ -11,7 +11,14 @@ import type {
 } from '../../../contract/session-request.ts'
 import { CallNotes, type CallLogs } from '../../../dispatch/call-log.ts'
 import { assertRunnable, type BrainEnv } from '../../../sandbox/brain-env.ts'
-import type { AgentloopEntry, Components, InvocationEnd, InvocationFacts, Sandbox } from '../../../sandbox/sandbox.ts'
+import type {
+  AgentloopEntry,
+  Components,
+  HostServices,
+  InvocationEnd,
+  InvocationFacts,
+  Sandbox,
+} from '../../../sandbox/sandbox.ts'
 import {
   type ActivationContext,
   type Agentloop,
@@ -95,6 +102,15 @@ export class ComponentLoops {
     signal.throwIfAborted()
     const notes = new CallNotes()
     const services = new TextHost(host, notes)
+    const mostMs = limits.guestCpuSecs === 0 ? Number.POSITIVE_INFINITY : limits.guestCpuSecs * 1000
+    const call: HostServices['call'] = async (method, args) => {
+      try {
+        return await services.call(method, args)
+      } finally {
+        // The thread that reads it is everybody's: what it computes for the loop is the loop's.
+        if (services.servedMs > mostMs) execution.stop('cancelled')
+      }
+    }
     const execution = sandbox.invoke(
       {
         key: [session, environment.name, NO_TOOL, component].join('/'),
@@ -103,13 +119,14 @@ export class ComponentLoops {
         entry: toEntry(input, limits),
         ...brainEnv.grants(session, environment),
       },
-      services,
+      { call },
     )
     const stop = (): void => execution.stop('cancelled')
     signal.addEventListener('abort', stop, { once: true })
     try {
       const { end, facts } = await execution.ended
       noteEnd(notes, end, facts)
+      if (end.type === 'stopped' && services.servedMs > mostMs) throw outOfTime(limits)
       return toResult(end)
     } finally {
       signal.removeEventListener('abort', stop)
@@ -152,6 +169,12 @@ function noteEnd(notes: CallNotes, end: InvocationEnd, { stdout, stderr }: Invoc
   if (stderr !== '') notes.add({ type: 'stderr', text: stderr })
   if (end.type === 'trapped') notes.add({ type: 'trap', message: end.message })
 }
+
+const outOfTime = (limits: Limits): AgentloopFailure =>
+  new AgentloopFailure(
+    'agentloop_failed',
+    `The server computed for the agentloop longer than ${describeLimit('guestCpuSecs', limits)}`,
+  )
 
 /** @throws AgentloopFailure (contract 6.2: traps and exhausted limits of a loop are `agentloop_failed`) */
 function toResult(end: InvocationEnd): { result?: Json } {

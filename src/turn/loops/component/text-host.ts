@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { BrainError } from '../../../kernel/errors.ts'
 import { type Json, parseJson } from '../../../kernel/json.ts'
+import { listOf } from '../../../contract/list-of.ts'
 import { jsonSchema, messageSchema } from '../../../contract/message-schema.ts'
 import type { Message } from '../../../contract/message.ts'
 import { ToolFailure } from '../../../contract/tool-failure.ts'
@@ -14,7 +15,10 @@ import { parseModelRequest } from '../../model-request.ts'
 /** Longest `call_id`: models give ids of up to some 60 characters. */
 const CALL_ID_CHARACTERS = 256
 
-const invocationsSchema = z.array(
+/** Of one dispatch: more could not even wait for a permit, and each is recorded, answered and watched. */
+const MOST_CALLS = 1000
+
+const invocationsSchema = listOf(
   z.strictObject({
     call_id: z.string().min(1).max(CALL_ID_CHARACTERS),
     name: z.string(),
@@ -22,8 +26,9 @@ const invocationsSchema = z.array(
     environment_sequence: z.int().positive().optional(),
     input: jsonSchema,
   }),
+  MOST_CALLS,
 )
-const messagesSchema = z.array(messageSchema)
+const messagesSchema = listOf(messageSchema)
 
 type Answer = (host: LoopHost, first: string, second: string) => Promise<unknown>
 
@@ -43,6 +48,7 @@ const JSON_ANSWERS: Partial<Readonly<Record<HostMethod, Answer>>> = {
 export class TextHost implements HostServices {
   readonly #host: LoopHost
   readonly #notes: CallNotes
+  #servedMs = 0
 
   constructor(host: LoopHost, notes: CallNotes) {
     this.#host = host
@@ -56,10 +62,25 @@ export class TextHost implements HostServices {
     }
     if (method === 'environments')
       throw new BrainError('unsupported_host_call', 'Cannot use environments: this agentloop was granted none')
-    const answer = JSON_ANSWERS[method]
-    if (answer === undefined) throw new BrainError('unsupported_host_call', `Cannot call ${method}: it is for tools`)
+    const ask = JSON_ANSWERS[method]
+    if (ask === undefined) throw new BrainError('unsupported_host_call', `Cannot call ${method}: it is for tools`)
+    const answer = await this.#serve(() => ask(this.#host, first, second))
     // Nothing, where a key has no value, is the empty text.
-    return JSON.stringify(await answer(this.#host, first, second)) ?? ''
+    return this.#serve(() => JSON.stringify(answer) ?? '')
+  }
+
+  /** Milliseconds for which this thread has read what the loop says and written what it is answered. */
+  get servedMs(): number {
+    return this.#servedMs
+  }
+
+  #serve<Result>(work: () => Result): Result {
+    const began = performance.now()
+    try {
+      return work()
+    } finally {
+      this.#servedMs += performance.now() - began
+    }
   }
 }
 

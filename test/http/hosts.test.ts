@@ -246,9 +246,11 @@ describe.concurrent('a tool of a host', () => {
     const command = await stream.command()
     await host.update(command, { type: 'returned' })
     await turn
-    const suspended = (await recordsWith(session, 'session_suspended')).at(-1)?.sequence ?? 0
-    await host.finish(command, 'late')
     let records = await session.records()
+    while (!kindsOf(records, command.sequence).includes('session_suspended')) records = await session.records()
+    const suspended = records.at(-1)?.sequence ?? 0
+    await host.finish(command, 'late')
+    records = await session.records()
     while (!kindsOf(records, suspended).includes('turn_ended')) records = await session.records()
     expect(kindsOf(records, suspended).slice(0, 4)).toEqual([
       'tool_result_emitted',

@@ -573,6 +573,32 @@ describe('application tools', () => {
     const events = await Array.fromAsync(session.events())
     expect(events.find(({ type }) => type === 'tool_result_emitted')?.data).toMatchObject({ result: { output: 'ok' } })
   })
+
+  it('rest also when the end of the connection is seen before the answer that allows it', async () => {
+    const asked: string[] = []
+    const one = client({
+      connectionIdleTimeoutMs: 50,
+      fetch: async (url, init) => {
+        const path = new URL(url).pathname.split('/').at(-1) ?? ''
+        asked.push(path)
+        const response = await fetch(url, init)
+        if (path === 'suspend') await sleep(300)
+        return response
+      },
+    })
+    const session = await one.sessions.create({
+      model: model({ tool_calls: [{ name: 'probe', input: {} }] }, { text: 'ok' }),
+      tools: [probe((_, ctx) => ctx.finish('ok'))],
+    })
+    const count = (what: string): number => asked.filter((path) => path === what).length
+    await until(() => count('suspend') === 1)
+    await sleep(600)
+    expect(count('commands')).toBe(1)
+    await session.send('Go')
+    expect(count('commands')).toBe(2)
+    const events = await Array.fromAsync(session.events())
+    expect(events.find(({ type }) => type === 'tool_result_emitted')?.data).toMatchObject({ result: { output: 'ok' } })
+  })
 })
 
 describe('a program', () => {

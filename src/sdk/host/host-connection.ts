@@ -118,7 +118,10 @@ export class HostConnection {
     let wait = RECONNECT_MS
     for (let round = 0; ; round++) {
       const error = await this.#follow(opening)
-      this.#options.onLost()
+      // Calls of a newer connection are not lost with a suspended one.
+      if (this.#opened === opening) this.#options.onLost()
+      // The server may end what it suspends before it says so.
+      await this.#suspending
       if (this.#opened !== opening) return
       const isFinal = error instanceof BrainError && FINAL.has(error.status)
       const wasOpen = this.#activity.connection > 0

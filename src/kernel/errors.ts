@@ -67,4 +67,11 @@ export const MAX_MESSAGE_LENGTH = 4096
 export const clip = (text: string, length = MAX_MESSAGE_LENGTH): string =>
   text.length <= length ? text : text.slice(0, length).replace(/[\ud800-\udbff]$/, '')
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+/** Of whatever was thrown, which may be anything, also something that has no text. */
+export function messageOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error)
+  } catch {
+    return 'something without a message was thrown'
+  }
+}

@@ -160,6 +160,19 @@ describe('a call', () => {
     expect(await aborted.promise).toMatchObject({ name: 'BrainError', code: 'invalid_request' })
   })
 
+  it.each([Object.create(null), Symbol('odd'), Object.assign(new Error('x'), { message: { odd: true } }), undefined])(
+    'ends with tool_error whatever its function throws (%#)',
+    async (thrown) => {
+      const { execution, updates } = callOf(() => {
+        throw thrown
+      })
+      await execution.run()
+      expect(updates()).toMatchObject([
+        { type: 'finish', outcome: { status: 'error', error: { code: 'tool_error', message: expect.any(String) } } },
+      ])
+    },
+  )
+
   it('that nobody awaits does not end the process when something in it fails', async () => {
     const unhandled: unknown[] = []
     const hear = (error: unknown): void => void unhandled.push(error)

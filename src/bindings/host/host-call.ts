@@ -1,7 +1,7 @@
 import { BrainError } from '../../kernel/errors.ts'
 import type { CallServices, Receipt } from '../../dispatch/tool-binding.ts'
 
-/** So much of one call may be in hand at once (contract 4.2). */
+/** So many updates and events of one call, and so many of its other requests, may be in hand at once (contract 4.2). */
 const MOST_IN_HAND = 8
 
 const finished = (): BrainError =>
@@ -14,7 +14,8 @@ export class HostCall {
   readonly #onOver: () => void
   #connection: number | undefined
   #isOver = false
-  #inHand = 0
+  /** Apart from each other: a call whose model calls take long may finish all the same. */
+  readonly #inHand = { ordered: 0, other: 0 }
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(services: CallServices, onOver: () => void) {
@@ -37,25 +38,36 @@ export class HostCall {
 
   /** Serves something of which order counts: it waits for what was asked before. */
   serveInOrder<T>(work: (services: CallServices) => Promise<T>): Promise<T> {
-    return this.#count(() => {
-      const serving = this.#last.then(() => this.#serve(work))
+    return this.#count('ordered', () => {
+      const serving = this.#last.then(() => this.#serveClosing(work))
       this.#last = serving.catch(() => undefined)
       return serving
     })
   }
 
   serve<T>(work: (services: CallServices) => Promise<T>): Promise<T> {
-    return this.#count(() => this.#serve(work))
+    return this.#count('other', () => this.#serve(work))
   }
 
-  async #count<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#inHand >= MOST_IN_HAND)
+  async #count<T>(kind: 'ordered' | 'other', work: () => Promise<T>): Promise<T> {
+    if (this.#inHand[kind] >= MOST_IN_HAND)
       throw new BrainError('overloaded', `Cannot serve this call: ${MOST_IN_HAND} requests of it are in hand already`)
-    this.#inHand++
+    this.#inHand[kind]++
     try {
       return await work()
     } finally {
-      this.#inHand--
+      this.#inHand[kind]--
+    }
+  }
+
+  /** As {@link #serve}, of what may close the call. */
+  async #serveClosing<T>(work: (services: CallServices) => Promise<T>): Promise<T> {
+    try {
+      return await this.#serve(work)
+    } finally {
+      // What closes a call is on record when its service answers, also where it answers with a refusal. Others may see
+      // it closing, and the storage may still refuse that.
+      if (!this.#services.isOpen) this.end({ type: 'result', text: '' })
     }
   }
 
@@ -65,9 +77,6 @@ export class HostCall {
       return await work(this.#services)
     } catch (error) {
       throw this.#refusal(error)
-    } finally {
-      // What closes a call is on record when its service answers, also where it answers with a refusal.
-      if (!this.#services.isOpen) this.end({ type: 'result', text: '' })
     }
   }
 

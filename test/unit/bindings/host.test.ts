@@ -205,13 +205,49 @@ describe('a call of a host', () => {
     host.start(callOf(5), 'lookup', services)
     const asked = Array.from({ length: 8 }, () => host.model(name, '{}'))
     await settled()
+    await expect(host.model(name, '{}')).rejects.toMatchObject({ code: 'overloaded' })
+    const emitting = Array.from({ length: 8 }, () => host.emit(name, 'event', '1'))
     await expect(host.emit(name, 'ninth', '1')).rejects.toMatchObject({ code: 'overloaded' })
-    await services.letGo()
-    expect(await Promise.all(asked)).toHaveLength(8)
-    const emitting = host.emit(name, 'tenth', '1')
+    for (let round = 0; round < 8; round++) {
+      await settled()
+      await services.letGo()
+    }
+    expect(await Promise.all([...asked, ...emitting])).toHaveLength(16)
+  })
+
+  it('finishes whatever it still asks the model', async () => {
+    const host = openHost()
+    connect(host)
+    const services = new HeldServices()
+    services.model = () => new Promise(() => {})
+    const { receipt } = host.start(callOf(5), 'lookup', services)
+    for (let i = 0; i < 8; i++) void host.model(name, '{}')
+    expect(await host.update(name, { type: 'finish' })).toBe(1)
+    await receipt
+  })
+
+  it('may finish again when the storage refused its finish, whatever it asked the model meanwhile', async () => {
+    const host = openHost()
+    connect(host)
+    const services = new HeldServices()
+    const [asked, written] = [Promise.withResolvers<string>(), Promise.withResolvers<number>()]
+    const finish = services.finish
+    services.model = () => asked.promise
+    services.finish = () => {
+      services.isOpen = false
+      return written.promise
+    }
+    host.start(callOf(5), 'lookup', services)
+    const asking = host.model(name, '{}')
+    const finishing = host.update(name, { type: 'finish' })
     await settled()
-    await services.letGo()
-    expect(await emitting).toBe(9)
+    asked.reject(new ToolFailure('unknown', 'The model call was stopped'))
+    await expect(asking).rejects.toMatchObject({ code: 'conflict' })
+    services.isOpen = true
+    written.reject(new BrainError('storage_unavailable', 'Cannot write'))
+    await expect(finishing).rejects.toMatchObject({ code: 'storage_unavailable' })
+    services.finish = finish
+    expect(await host.update(name, { type: 'finish' })).toBe(1)
   })
 
   it('that ends while it asks the model is told that it has ended, not what became of the answer', async () => {

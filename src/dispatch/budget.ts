@@ -17,9 +17,16 @@ export class Budget {
 
   /**
    * Charges an emission and writes it; one that could not be written is not paid for.
-   * @throws BrainError `emit_limit`, before anything is written; what `write` throws
+   *
+   * @param instead is written, for nothing, when there is no room
+   * @throws BrainError `emit_limit`, before anything is written, without `instead`; what `write` throws
    */
-  async emit<Written>(bytes: number, write: () => Promise<Written>): Promise<Written> {
+  async emit<Written>(
+    bytes: number,
+    write: () => Promise<Written>,
+    instead?: () => Promise<Written>,
+  ): Promise<Written> {
+    if (instead !== undefined && !this.#hasRoom(bytes)) return instead()
     this.#chargeEmission(bytes)
     try {
       return await write()
@@ -29,9 +36,14 @@ export class Budget {
     }
   }
 
+  #hasRoom(bytes: number): boolean {
+    const most = this.#limits.emittedBytes
+    return most === 0 || this.#emittedBytes + bytes <= most
+  }
+
   #chargeEmission(bytes: number): void {
     const most = this.#limits.emittedBytes
-    if (most > 0 && this.#emittedBytes + bytes > most)
+    if (!this.#hasRoom(bytes))
       throw new BrainError(
         'emit_limit',
         `Cannot emit ${bytes} bytes: events and results of this activation may take ${most} bytes together (${LIMITS.emittedBytes.variable}), ${this.#emittedBytes} are used`,

@@ -10,7 +10,8 @@ import type { JournalRecord, NewRecord, Origin, ToolInvocation } from '../journa
 import type { SessionLog } from '../journal/session-log.ts'
 import type { Budget } from './budget.ts'
 import type { CallLogs } from './call-log.ts'
-import { Execution, type ToolModel } from './execution.ts'
+import { Execution } from './execution.ts'
+import type { ToolModel } from './tool-model.ts'
 import type { ToolBinding } from './tool-binding.ts'
 
 /** The session that calls are made for, as far as dispatch needs it. */

@@ -12,13 +12,9 @@ import type { ClaimKey, StoredAnswer } from '../journal/journal.ts'
 import type { Budget } from './budget.ts'
 import { CallRecords } from './call-records.ts'
 import { CallNotes, type CallLogs } from './call-log.ts'
-import { parseOutput, readOutput } from './tool-output.ts'
+import { parseOutput, readOutput, shortOf } from './tool-output.ts'
+import type { ToolModel } from './tool-model.ts'
 import type { CallNote, CallServices, OnFault, Receipt, RunningCall } from './tool-binding.ts'
-
-/** Asks the session's model on behalf of a tool (contract 6.3, 7.4, A18). */
-export interface ToolModel {
-  call(requestText: string, caller: { sequence: number; budget: Budget; signal: AbortSignal }): Promise<string>
-}
 
 export type ExecutionContext = {
   readonly log: SessionLog
@@ -189,7 +185,9 @@ export class Execution implements CallServices {
     if (outcomeText === undefined) return this.#closeAsAsked([this.#records.end({ status: 'ok', value: null })])
     const output = await this.#readLastOutput(outcomeText, onFault)
     const close = (): Promise<number> => this.#closeAsAsked(this.#records.closing(output))
-    return this.#context.budget.emit(Buffer.byteLength(outcomeText), close)
+    if (output.status === 'ok') return this.#context.budget.emit(Buffer.byteLength(outcomeText), close)
+    const closeShortly = (): Promise<number> => this.#closeAsAsked([this.#records.end(shortOf(output))])
+    return this.#context.budget.emit(Buffer.byteLength(outcomeText), close, closeShortly)
   }
 
   async model(requestText: string): Promise<string> {

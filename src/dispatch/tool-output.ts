@@ -1,6 +1,6 @@
-import { BrainError, messageOf } from '../kernel/errors.ts'
+import { BrainError, clip, messageOf } from '../kernel/errors.ts'
 import { parseJson, type Json, type JsonObject } from '../kernel/json.ts'
-import { asToolOutput, faultOfEnvelope, type ToolOutput } from '../contract/outcome.ts'
+import { asToolOutput, faultOfEnvelope, type Outcome, type ToolOutput } from '../contract/outcome.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
 
 export type OutputRules = {
@@ -32,4 +32,12 @@ export async function readOutput(value: Json, { tool, outputSchema, schemas }: O
   if (!verdict.valid)
     throw new BrainError('invalid_output', `Cannot take this output of tool "${tool}": ${verdict.message}`)
   return output
+}
+
+/** What a failure ends its call with when there is no budget left for the rest of it: nobody would end it otherwise. */
+export function shortOf(failure: Exclude<ToolOutput, { status: 'ok' }>): Outcome {
+  if (failure.status === 'unknown') return { status: 'unknown', message: clip(failure.message) }
+  if (failure.status !== 'error') return { status: failure.status }
+  const { code, message, retryable } = failure.error
+  return { status: 'error', error: { code, message, ...(retryable === undefined ? {} : { retryable }) } }
 }

@@ -225,6 +225,17 @@ describe('a direct call', () => {
     expect((await answer).outcome).toEqual({ status: 'ok', value: null })
   })
 
+  it.each([
+    { status: 'error', error: { code: 'e', message: 'm', retryable: true } },
+    { status: 'unknown', message: 'm' },
+    { status: 'timeout' },
+  ])('ends when it finishes badly, also with nothing left of the budget (%#)', async (outcome) => {
+    await using harness = openHarness({ limits: { emittedBytes: 10 } })
+    const { answer, hand } = await started(harness)
+    await hand.services.finish(JSON.stringify({ ...outcome, content: 'for the model' }))
+    expect(await answer).toMatchObject({ finished: true, outcome, results: [] })
+  })
+
   it('ends emit_limit when what run gives back is over the budget', async () => {
     await using harness = openHarness({ limits: { emittedBytes: 10 } })
     const { answer, hand } = await started(harness)

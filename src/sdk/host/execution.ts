@@ -27,6 +27,9 @@ const REASONS: Readonly<Record<Interruption, () => DOMException>> = {
   closed: () => new DOMException('The client was closed', 'AbortError'),
 }
 
+const FAIL_AGAIN_MS = 250
+const LONGEST_FAIL_AGAIN_MS = 5000
+
 /** Answers that leave a call open: what was sent is refused, and something else may follow. */
 const REFUSALS = new Set([400, 413, 422, 500, 503])
 
@@ -150,11 +153,26 @@ export class Execution {
     })
   }
 
-  /** Ends the call badly, unless it has an end. */
+  /** Ends the call badly, unless it has an end. Nobody else would: what the server cannot take now it is told again. */
   async #fail(outcome: ToolOutput): Promise<void> {
-    if (this.#isFinishing || this.#isOver) return
-    this.#isFinishing = true
-    await this.#inOrder(() => this.#sendFinish(outcome)).catch(() => {})
+    for (
+      let wait = FAIL_AGAIN_MS;
+      !this.#isFinishing && !this.#isOver;
+      wait = Math.min(wait * 2, LONGEST_FAIL_AGAIN_MS)
+    ) {
+      this.#isFinishing = true
+      const error: unknown = await this.#inOrder(() => this.#sendFinish(outcome)).catch((cause: unknown) => cause)
+      if (!(error instanceof BrainError && error.status === 503)) return
+      await this.#pause(wait)
+    }
+  }
+
+  /** Ends early with the call. */
+  async #pause(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, ms)
+    await this.#unlessInterrupted(promise).catch(() => {})
+    clearTimeout(timer)
   }
 
   async #sendFinish(outcome: ToolOutput | undefined): Promise<void> {

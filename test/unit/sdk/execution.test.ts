@@ -160,6 +160,46 @@ describe('a call', () => {
     expect(await aborted.promise).toMatchObject({ name: 'BrainError', code: 'invalid_request' })
   })
 
+  it('that failed is ended, also when the server cannot take that at first', async () => {
+    let refusals = 2
+    const { execution, updates, over } = callOf(
+      () => {
+        throw new Error('no')
+      },
+      {
+        answer: () => {
+          if (refusals-- > 0) throw new BrainError(503, 'storage_unavailable', 'Cannot write', { retryable: true })
+          return { sequence: 5 }
+        },
+      },
+    )
+    await execution.run()
+    await over
+    expect(updates()).toHaveLength(3)
+    expect(updates().at(-1)).toMatchObject({
+      type: 'finish',
+      outcome: { error: { code: 'tool_error', message: 'no' } },
+    })
+  })
+
+  it('that cannot be ended is told no more once nobody waits for it', async () => {
+    const { execution, updates } = callOf(
+      () => {
+        throw new Error('no')
+      },
+      {
+        answer: () => {
+          throw new BrainError(503, 'overloaded', 'Too much', { retryable: true })
+        },
+      },
+    )
+    const running = execution.run()
+    await sleep(50)
+    execution.interrupt('closed')
+    await running
+    expect(updates()).toHaveLength(1)
+  })
+
   it.each([Object.create(null), Symbol('odd'), Object.assign(new Error('x'), { message: { odd: true } }), undefined])(
     'ends with tool_error whatever its function throws (%#)',
     async (thrown) => {

@@ -38,7 +38,7 @@ export async function reattachedTools(
     )
   const wanted = new Map<string, SavedTool>()
   for (const tool of saved.tools)
-    for (const { name } of hosts) if (name in tool.placements) wanted.set(`${name} ${tool.name}`, tool)
+    for (const { name } of hosts) if (Object.hasOwn(tool.placements, name)) wanted.set(`${name} ${tool.name}`, tool)
   const found = tools.map((tool) => hostToolOf(tool, hosts))
   for (const { tool, environment } of found) {
     const key = `${environment} ${tool.name}`

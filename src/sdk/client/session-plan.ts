@@ -159,13 +159,13 @@ export class SessionPlan {
 
   #requested(environment: Environment, hostId: string | undefined): CreateSessionRequest['environments'][number] {
     const { name, driver, configuration, environments } = environment
-    const { bindings, default: usual } = this.#options.environment?.lifecycle ?? {}
+    const { bindings = {}, default: usual } = this.#options.environment?.lifecycle ?? {}
     return {
       name,
       driver,
       ...(driver === 'host' && hostId !== undefined && { host_id: hostId }),
       ...(configuration && { configuration: configuration as Json }),
-      lifecycle: bindings?.[name] ?? usual ?? 'automatic',
+      lifecycle: (Object.hasOwn(bindings, name) ? bindings[name] : undefined) ?? usual ?? 'automatic',
       ...(environments && { environments }),
     }
   }

@@ -13,6 +13,7 @@ import { quietly } from '../quietly.ts'
 import { environmentServices } from './environment-services.ts'
 import type { PostToHost } from './post-to-host.ts'
 import { faultsOf, invalidOutput, publishedOutcome } from './published-outcome.ts'
+import { Slots } from './slots.ts'
 import type { Presentation, ToolContext } from './tool-context.ts'
 
 /** Why nobody waits for a call any more. The first reason stays. */
@@ -26,6 +27,9 @@ const REASONS: Readonly<Record<Interruption, () => DOMException>> = {
   unknown: () => new DOMException('The connection to the server was lost', 'AbortError'),
   closed: () => new DOMException('The client was closed', 'AbortError'),
 }
+
+/** More of them at once are refused by the server (contract 4.2). */
+const MOST_IN_HAND = 8
 
 const FAIL_AGAIN_MS = 250
 const LONGEST_FAIL_AGAIN_MS = 5000
@@ -44,6 +48,7 @@ export class Execution {
   readonly #interrupted = Promise.withResolvers<never>()
   /** Updates leave one after the other, in the order in which they were asked for. */
   readonly #updates = new Lock()
+  readonly #inHand = new Slots(MOST_IN_HAND)
   #timer: LongTimeout | undefined
   #isFinishing = false
   #isOver = false
@@ -138,7 +143,10 @@ export class Execution {
   /** What does not wait for updates: it ends with the call. */
   async #service(route: 'model' | 'call', body: object): Promise<Json | undefined> {
     this.#checkOpen()
-    return this.#post(route, this.#about(body), this.#services.signal)
+    return this.#inHand.run(async () => {
+      if (this.#isOver) throw finished()
+      return this.#post(route, this.#about(body), this.#services.signal)
+    })
   }
 
   async #publishReturn(value: unknown): Promise<void> {

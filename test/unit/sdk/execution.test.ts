@@ -213,6 +213,31 @@ describe('a call', () => {
     },
   )
 
+  it('asks the model as often at once as the server takes, and lets the rest wait', async () => {
+    let [open, most] = [0, 0]
+    const { execution, posted } = callOf(
+      async (_, ctx) => {
+        await Promise.all(Array.from({ length: 30 }, () => ctx.model({ messages: [] })))
+        for (let i = 0; i < 20; i++) ctx.model({ messages: [] })
+        return ctx.finish()
+      },
+      {
+        answer: async ({ route }) => {
+          if (route !== 'model') return { sequence: 1 }
+          most = Math.max(most, ++open)
+          await sleep(2)
+          open--
+          return {}
+        },
+      },
+    )
+    await execution.run()
+    await sleep(20)
+    expect(most).toBe(8)
+    // Those that wait when the call ends are never sent.
+    expect(posted.filter(({ route }) => route === 'model')).toHaveLength(38)
+  })
+
   it('that nobody awaits does not end the process when something in it fails', async () => {
     const unhandled: unknown[] = []
     const hear = (error: unknown): void => void unhandled.push(error)

@@ -1,4 +1,4 @@
-import { messageOf } from '../../kernel/errors.ts'
+import { clip, messageOf } from '../../kernel/errors.ts'
 import type { Json } from '../../kernel/json.ts'
 import { Lock } from '../../kernel/lock.ts'
 import { setLongTimeout, type LongTimeout } from '../../kernel/long-timeout.ts'
@@ -155,10 +155,7 @@ export class Execution {
     if (outcome !== undefined && outcome.status !== 'ok') return this.#fail(outcome)
     await this.#inOrder(async () => {
       if (!this.#isFinishing) await this.#update({ type: 'returned', ...(outcome && { outcome }) })
-    }).catch((error: unknown) => {
-      const code = error instanceof BrainError && error.status !== 0 ? error.code : 'tool_error'
-      return this.#fail(errorOutcome(code, messageOf(error)))
-    })
+    }).catch((error: unknown) => this.#fail(outcomeOfLostReturn(error)))
   }
 
   /** Ends the call badly, unless it has an end. Nobody else would: what the server cannot take now it is told again. */
@@ -242,6 +239,12 @@ function outcomeOf(cause: Interruption): Outcome | undefined {
   return cause === 'unknown'
     ? { status: 'unknown', message: 'The connection of the host was lost after the call was sent' }
     : { status: cause }
+}
+
+/** What was refused has failed; what got lost on its way may be on record, and its function has done its work. */
+function outcomeOfLostReturn(error: unknown): Outcome {
+  if (error instanceof BrainError && error.code !== 'http_error') return errorOutcome(error.code, messageOf(error))
+  return { status: 'unknown', message: clip(`What the tool returned may not have arrived: ${messageOf(error)}`) }
 }
 
 const sequenceOf = (answer: Json | undefined): number => (answer as { sequence: number }).sequence

@@ -238,6 +238,21 @@ describe('a call', () => {
     expect(posted.filter(({ route }) => route === 'model')).toHaveLength(38)
   })
 
+  it.each([
+    [new TypeError('fetch failed'), { status: 'unknown' }],
+    [new BrainError(502, 'http_error', 'Bad gateway'), { status: 'unknown' }],
+    [new BrainError(400, 'emit_limit', 'Too much'), { status: 'error', error: { code: 'emit_limit' } }],
+  ])('whose return got lost is in doubt, and has failed where it was refused (%#)', async (error, outcome) => {
+    const { execution, updates } = callOf(() => 'value', {
+      answer: ({ body }) => {
+        if (body.update.type === 'returned') throw error
+        return { sequence: 5 }
+      },
+    })
+    await execution.run()
+    expect(updates()).toMatchObject([{ type: 'returned' }, { type: 'finish', outcome }])
+  })
+
   it('that nobody awaits does not end the process when something in it fails', async () => {
     const unhandled: unknown[] = []
     const hear = (error: unknown): void => void unhandled.push(error)

@@ -119,20 +119,17 @@ export class Execution {
 
   async #emitResult(value: unknown, presentation?: Presentation): Promise<number> {
     this.#checkOpen()
-    return this.#inOrder(async () => {
-      const outcome = await this.#unlessInterrupted(this.#outcome(value, presentation))
-      return sequenceOf(await this.#update({ type: 'result', outcome }))
-    })
+    // Read now: what the function does to the value later is no part of this result.
+    const reading = quietly(this.#unlessInterrupted(this.#outcome(value, presentation)))
+    return this.#inOrder(async () => sequenceOf(await this.#update({ type: 'result', outcome: await reading })))
   }
 
   async #finish(value: unknown, presentation?: Presentation): Promise<void> {
     this.#checkOpen()
     this.#isFinishing = true
-    await this.#inOrder(async () => {
-      const outcome =
-        value === undefined ? undefined : await this.#unlessInterrupted(this.#lastOutcome(value, presentation))
-      await this.#sendFinish(outcome)
-    })
+    const reading =
+      value === undefined ? undefined : quietly(this.#unlessInterrupted(this.#lastOutcome(value, presentation)))
+    await this.#inOrder(async () => this.#sendFinish(await reading))
   }
 
   async #model(request: ModelRequest): Promise<ModelResult> {

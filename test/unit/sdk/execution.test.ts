@@ -253,6 +253,21 @@ describe('a call', () => {
     expect(updates()).toMatchObject([{ type: 'returned' }, { type: 'finish', outcome }])
   })
 
+  it('publishes a value as it was when it was given, awaited or not', async () => {
+    const { execution, updates } = callOf(async (_, ctx) => {
+      const list = [1]
+      void ctx.emitResult(list)
+      list.push(2)
+      void ctx.emitResult(list)
+      list.push(3)
+      const finishing = ctx.finish(list)
+      list.push(4)
+      await finishing
+    })
+    await execution.run()
+    expect(updates().map(({ outcome }) => outcome.value)).toEqual([[1], [1, 2], [1, 2, 3]])
+  })
+
   it('that nobody awaits does not end the process when something in it fails', async () => {
     const unhandled: unknown[] = []
     const hear = (error: unknown): void => void unhandled.push(error)

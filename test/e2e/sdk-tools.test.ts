@@ -357,9 +357,18 @@ describe('application tools', () => {
       await until(() => aborts === 1)
     })
 
-    it('when the message that led to them is given up', async () => {
+    it.each([0, 2])('when the message that led to them is given up, after %i streams that were cut', async (cuts) => {
+      let left = cuts
+      const cutting = client({
+        fetch: async (url, init) => {
+          const isStream = new Headers(init?.headers).get('accept') === 'text/event-stream' && url.includes('/events')
+          if (!isStream || left-- <= 0) return fetch(url, init)
+          if (left === 0) throw new TypeError('fetch failed')
+          return new Response(': cut\n\n')
+        },
+      })
       const running = Promise.withResolvers<void>()
-      const session = await brain.sessions.create({
+      const session = await cutting.sessions.create({
         model: model({ tool_calls: [{ name: 'probe', input: {} }] }, { text: 'never' }),
         tools: [
           probe(() => {

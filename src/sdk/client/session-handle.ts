@@ -1,3 +1,4 @@
+import { BrainError } from '../brain-error.ts'
 import { canonicalText } from '../json-value.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { UserInput } from '../../contract/message.ts'
@@ -18,6 +19,8 @@ export type KeyOptions = { readonly idempotencyKey?: string }
 
 /** What `send` takes beside its message: the signal interrupts the turn (contract 9.1). */
 export type SendOptions = KeyOptions & { readonly signal?: AbortSignal }
+
+const FOLLOW_AGAIN_MS = 250
 
 /**
  * One session on the server. Requests that fail reject with BrainError; after `brain.close()` with an AbortError.
@@ -123,13 +126,25 @@ export class SessionHandle {
     this.#host.release(this.id)
   }
 
-  /** Waits for the turn of this very message, which may stand in line behind others, and cancels it. */
+  /** Cancels the turn of this very message; a stream that was cut is followed again, until the message is answered. */
   async #interruptTurn(input: UserInput, after: number, signal: AbortSignal): Promise<void> {
     const wanted = canonicalText({ input } as unknown as Json)
-    for await (const { type, data } of this.stream(after, signal)) {
-      if (type !== 'turn_started' || canonicalText(data) !== wanted) continue
-      return this.interrupt()
+    const idempotencyKey = crypto.randomUUID()
+    while (!signal.aborted) {
+      try {
+        if (await this.#hasStarted(wanted, after, signal)) return await this.interrupt({ idempotencyKey })
+      } catch (error) {
+        if (error instanceof BrainError && !error.retryable && error.code !== 'http_error') throw error
+      }
+      await new Promise((resolve) => setTimeout(resolve, FOLLOW_AGAIN_MS))
     }
+  }
+
+  /** Waits for a turn, which may stand in line behind others. @returns false when the stream ends before it */
+  async #hasStarted(wanted: string, after: number, signal: AbortSignal): Promise<boolean> {
+    for await (const { type, data } of this.stream(after, signal))
+      if (type === 'turn_started' && canonicalText(data) === wanted) return true
+    return false
   }
 }
 

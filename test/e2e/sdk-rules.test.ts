@@ -16,7 +16,6 @@ const model = (...script: object[]) => ({
   apiKey: 'none',
   script: (script.length === 0 ? [{ text: 'done' }] : script) as never,
 })
-const calling = (name: string, input: object = {}) => ({ tool_calls: [{ name, input }] })
 
 const probe = (run: (input: any, ctx: any) => unknown, schemas: object = {}): PlacedTool =>
   tool({ name: 'probe', description: 'Does what a test says.', input: z.object({}).loose(), run, ...schemas })()
@@ -32,7 +31,7 @@ describe.concurrent('an application tool', () => {
   let brain: Brain
   beforeAll(async () => {
     provider = await ModelServer.open()
-    server = await startServer({ BRAIN_MAX_TOOL_SECS: '1', BRAIN_OPENAI_BASE_URL: provider.url })
+    server = await startServer({ BRAIN_OPENAI_BASE_URL: provider.url })
     brain = new Brain({ baseUrl: server.url })
   })
   afterAll(async () => {
@@ -132,7 +131,7 @@ describe.concurrent('an application tool', () => {
     async (what) => {
       await using own = new ClosedAtTheEnd(server.url)
       const session = await own.brain.sessions.create({ model: model(), tools: [probe(() => 'returned')] })
-      const limit = what === 'its deadline' ? { deadlineMs: 150 } : {}
+      const limit = what === 'its deadline' ? { deadlineMs: 1500 } : {}
       const call = direct(session).call({}, { wait: 'finished', ...limit })
       for await (const { type } of session.stream()) if (type === 'tool_call_returned') break
       if (what === 'a cancellation') await session.interrupt()
@@ -142,16 +141,18 @@ describe.concurrent('an application tool', () => {
     },
   )
 
-  it.each<[string, object]>([
-    ['ok', { status: 'ok', value: 1 }],
+  it.each<[string, object, object?]>([
+    ['ok', { status: 'ok', value: 1 }, { results: [{ output: 1 }] }],
     ['error', { status: 'error', error: { code: 'x', message: 'y' } }],
     ['timeout', { status: 'timeout' }],
     ['cancelled', { status: 'cancelled' }],
     ['unknown', { status: 'unknown', message: 'who knows' }],
-  ])('that gives an object of status %s gives an outcome', async (status, value) => {
-    for (const run of [(_: unknown, ctx: any) => ctx.finish(value), () => (status === 'ok' ? undefined : value)])
-      if (status !== 'ok' || run.length > 0)
-        expect((await outcomeOf(probe(run, { output: z.number() }))).outcome).toMatchObject({ status })
+  ])('that gives an object of status %s gives an outcome', async (status, value, more = { results: [] }) => {
+    const output = z.number()
+    const finished = await outcomeOf(probe((_, ctx) => ctx.finish(value), { output }))
+    expect(finished).toMatchObject({ outcome: { status }, ...more })
+    const returned = await direct(await sessionOf(probe(() => value, { output }))).call({})
+    expect(returned).toMatchObject({ finished: status !== 'ok', ...more })
   })
 
   it('whose output schema makes no JSON ends with invalid_output', async () => {
@@ -182,9 +183,11 @@ describe.concurrent('an application tool', () => {
   })
 
   it('that ran into its deadline is a failed result in front of the model, and what it did stays done', async () => {
+    await using hasty = await startServer({ BRAIN_MAX_TOOL_SECS: '1' })
+    await using own = new ClosedAtTheEnd(hasty.url)
     let done = 0
-    const session = await brain.sessions.create({
-      model: model(calling('probe'), { text: 'It took too long.' }),
+    const session = await own.brain.sessions.create({
+      model: model({ tool_calls: [{ name: 'probe', input: {} }] }, { text: 'It took too long.' }),
       tools: [
         probe(() => {
           done++
@@ -193,8 +196,10 @@ describe.concurrent('an application tool', () => {
       ],
     })
     await session.send('Go')
-    const blocks = (await session.transcript()).messages.flatMap(({ content }) => content)
+    const { messages } = await session.transcript()
+    const blocks = messages.flatMap(({ content }) => content)
     expect(blocks.find(({ type }) => type === 'tool_result')).toMatchObject({ is_error: true })
+    expect(messages.at(-1)?.content).toEqual([{ type: 'text', text: 'It took too long.' }])
     expect(done).toBe(1)
   })
 

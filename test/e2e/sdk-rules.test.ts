@@ -28,15 +28,20 @@ const forever = (): Promise<never> => new Promise(() => {})
 describe.concurrent('an application tool', () => {
   let provider: ModelServer
   let server: TestServer
+  /** Gives a call in a turn one second, which others must not depend on. */
+  let hasty: TestServer
   let brain: Brain
   beforeAll(async () => {
     provider = await ModelServer.open()
-    server = await startServer({ BRAIN_OPENAI_BASE_URL: provider.url })
+    ;[server, hasty] = await Promise.all([
+      startServer({ BRAIN_OPENAI_BASE_URL: provider.url }),
+      startServer({ BRAIN_MAX_TOOL_SECS: '1' }),
+    ])
     brain = new Brain({ baseUrl: server.url })
   })
   afterAll(async () => {
     await brain.close()
-    await server[Symbol.asyncDispose]()
+    await Promise.all([server[Symbol.asyncDispose](), hasty[Symbol.asyncDispose]()])
     await provider[Symbol.asyncDispose]()
   })
 
@@ -131,7 +136,7 @@ describe.concurrent('an application tool', () => {
     async (what) => {
       await using own = new ClosedAtTheEnd(server.url)
       const session = await own.brain.sessions.create({ model: model(), tools: [probe(() => 'returned')] })
-      const limit = what === 'its deadline' ? { deadlineMs: 1500 } : {}
+      const limit = what === 'its deadline' ? { deadlineMs: 1000 } : {}
       const call = direct(session).call({}, { wait: 'finished', ...limit })
       for await (const { type } of session.stream()) if (type === 'tool_call_returned') break
       if (what === 'a cancellation') await session.interrupt()
@@ -183,7 +188,6 @@ describe.concurrent('an application tool', () => {
   })
 
   it('that ran into its deadline is a failed result in front of the model, and what it did stays done', async () => {
-    await using hasty = await startServer({ BRAIN_MAX_TOOL_SECS: '1' })
     await using own = new ClosedAtTheEnd(hasty.url)
     let done = 0
     const session = await own.brain.sessions.create({

@@ -21,6 +21,7 @@ export type GroupName =
   | 'admission'
   | 'boxes'
   | 'calls'
+  | 'application'
   | 'guest'
   | 'files'
   | 'turns'
@@ -59,6 +60,12 @@ export const FIGURES: Readonly<Record<string, FigureFacts>> = {
   },
   'warm-call-rust-idle': { unit: 'ms', group: 'calls', floor: DURABLE },
   'warm-call-python': { unit: 'ms', group: 'calls', floor: DURABLE, required: [{ what: 'p50', most: 8 }] },
+  'application-tool-call': {
+    unit: 'ms',
+    group: 'application',
+    floor: DURABLE,
+    required: [{ what: 'p50', most: 3 }],
+  },
   'emit-round-trip': {
     unit: 'ms',
     group: 'guest',

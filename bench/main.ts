@@ -12,6 +12,7 @@ import { calls } from './groups/calls.ts'
 import { deadlines } from './groups/deadlines.ts'
 import { files } from './groups/files.ts'
 import { floors } from './groups/floors.ts'
+import { application } from './groups/application.ts'
 import { history } from './groups/history.ts'
 import { guest } from './groups/guest.ts'
 import { memory } from './groups/memory.ts'
@@ -29,6 +30,7 @@ const GROUPS: Readonly<Record<GroupName, Group>> = {
   admission,
   boxes,
   calls,
+  application,
   guest,
   files,
   turns,

@@ -9,10 +9,8 @@ import type { SessionState } from '../journal/session-state.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { Execution } from '../dispatch/execution.ts'
 import type { ToolModel } from '../dispatch/tool-model.ts'
-import { ToolFailure } from '../contract/tool-failure.ts'
-import { ModelFailure } from '../model/model-provider.ts'
 import { parseModelRequest } from '../turn/model-request.ts'
-import { ModelCaller, type ModelAccess } from '../turn/model-caller.ts'
+import { ModelCaller, type ModelAccess, tellGuest } from '../turn/model-caller.ts'
 import type { Agentloop, Agentloops } from '../turn/agentloop.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { TurnSession } from '../turn/turn-session.ts'
@@ -35,12 +33,6 @@ export type LiveSessionParts = {
 
 /** After this long a session that could not be suspended is tried again. */
 const SUSPEND_AGAIN_MS = 1000
-
-/** A tool is told of a failed model call with the code that is on record. */
-function tellTool(error: unknown): never {
-  if (!(error instanceof ModelFailure)) throw error
-  throw new ToolFailure(error.code, error.message, { cause: error, retryable: error.retryable })
-}
 
 /** A session of this process: its state, kept by the records as they are committed, and its one turn runner. */
 export class LiveSession implements TurnSession {
@@ -90,7 +82,7 @@ export class LiveSession implements TurnSession {
         const request = parseModelRequest(requestText)
         const transcript = { throughSequence: 0, keep: 0 }
         const answer = this.models.call(request, { budget, signal, toolSequence: sequence, transcript })
-        return JSON.stringify(await answer.catch(tellTool))
+        return JSON.stringify(await answer.catch(tellGuest))
       },
     }
     let wasActive = false

@@ -3,6 +3,7 @@ import type { Json } from '../kernel/json.ts'
 import { setLongTimeout } from '../kernel/long-timeout.ts'
 import type { ModelRequest, ModelResult } from '../contract/message.ts'
 import { describeLimit, type Limits } from '../contract/limits.ts'
+import { ToolFailure } from '../contract/tool-failure.ts'
 import type { SessionConfiguration } from '../contract/session-request.ts'
 import type { NewRecord, Origin } from '../journal/record.ts'
 import type { SessionLog } from '../journal/session-log.ts'
@@ -141,6 +142,12 @@ function toFailure(error: unknown, signal: AbortSignal): ModelFailure {
   if (signal.aborted) return stopped(error)
   if (error instanceof BrainError) return new ModelFailure(error.code, error.message, { cause: error })
   return new ModelFailure('model_provider_failed', messageOf(error), { ambiguous: true, cause: error })
+}
+
+/** A tool or a loop is told of a failed model call with the code that is on record. */
+export function tellGuest(error: unknown): never {
+  if (!(error instanceof ModelFailure)) throw error
+  throw new ToolFailure(error.code, error.message, { cause: error, retryable: error.retryable })
 }
 
 /** The whole configuration's tools as a model is shown them. */

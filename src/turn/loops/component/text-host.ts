@@ -4,12 +4,11 @@ import { type Json, parseJson } from '../../../kernel/json.ts'
 import { listOf } from '../../../contract/list-of.ts'
 import { jsonSchema, messageSchema } from '../../../contract/message-schema.ts'
 import type { Message } from '../../../contract/message.ts'
-import { ToolFailure } from '../../../contract/tool-failure.ts'
 import type { CallNotes } from '../../../dispatch/call-log.ts'
 import type { ToolInvocation } from '../../../journal/record.ts'
-import { ModelFailure } from '../../../model/model-provider.ts'
 import type { HostMethod, HostServices } from '../../../sandbox/sandbox.ts'
 import type { LoopHost } from '../../agentloop.ts'
+import { tellGuest } from '../../model-caller.ts'
 import { parseModelRequest } from '../../model-request.ts'
 
 /** Longest `call_id`: models give ids of up to some 60 characters. */
@@ -34,7 +33,7 @@ type Answer = (host: LoopHost, first: string, second: string) => Promise<unknown
 
 /** The functions of `brain:agentloop/host` that ask something of the session; each answers JSON. */
 const JSON_ANSWERS: Partial<Readonly<Record<HostMethod, Answer>>> = {
-  model: (host, request) => host.model(parseModelRequest(request)).catch(tellLoop),
+  model: (host, request) => host.model(parseModelRequest(request)).catch(tellGuest),
   dispatch: (host, calls) => host.dispatch(parse('calls', invocationsSchema, calls) as ToolInvocation[]),
   events: (host, after) => host.events(parseCursor(after)),
   kvRead: (host, key) => host.kvRead(key),
@@ -82,12 +81,6 @@ export class TextHost implements HostServices {
       this.#servedMs += performance.now() - began
     }
   }
-}
-
-/** A loop is told of a failed model call with the code that is on record. */
-function tellLoop(error: unknown): never {
-  if (!(error instanceof ModelFailure)) throw error
-  throw new ToolFailure(error.code, error.message, { cause: error, retryable: error.retryable })
 }
 
 function parse<Value>(what: string, schema: z.ZodType<Value>, text: string): Value {

@@ -3,7 +3,7 @@ import { lookup as lookupName } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { NetworkOrigin } from '../../../contract/network-origin.ts'
 import { EgressFailure } from './egress-failure.ts'
-import { isLoopbackAddress, isPublicAddress } from './public-address.ts'
+import { isLoopbackAddress, isPublicAddress } from '../../../kernel/net/public-address.ts'
 
 /** Asks the system for all addresses of a name. */
 export type Lookup = (name: string) => Promise<readonly LookupAddress[]>

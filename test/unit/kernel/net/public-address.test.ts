@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isLoopbackAddress, isPublicAddress } from '../../../src/sandbox/supervisor/egress/public-address.ts'
+import { isLoopbackAddress, isPublicAddress } from '../../../../src/kernel/net/public-address.ts'
 
 // First and last address of every refused range, and their neighbours outside.
 it.each([

@@ -1,20 +1,18 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { systemClock } from './kernel/clock.ts'
-import { BrainError, messageOf } from './kernel/errors.ts'
+import { type BrainError, messageOf } from './kernel/errors.ts'
 import type { SessionId } from './kernel/ids.ts'
-import { parseJson } from './kernel/json.ts'
 import type { Logger } from './kernel/logger.ts'
+import type { ToolFailure } from './contract/tool-failure.ts'
 import { journalIn } from './archive/backup.ts'
-import { componentBinding } from './bindings/component/component-binding.ts'
-import { hostBinding } from './bindings/host/host-binding.ts'
 import { openHostStore } from './bindings/host/host-store.ts'
 import { Hosts } from './bindings/host/hosts.ts'
+import { baseUrlOf, openExecutors } from './compose/open-executors.ts'
+import { openProviders } from './compose/open-providers.ts'
 import type { SchemaChecker } from './contract/schema-checker.ts'
 import type { Config } from './config/config.ts'
 import { openCallLogDirectory } from './dispatch/call-log-directory.ts'
-import { Dispatcher } from './dispatch/dispatcher.ts'
 import { openSchemaChecker } from './dispatch/schemas/open-schema-checker.ts'
 import { Access } from './http/access.ts'
 import { OpenStreams } from './http/open-streams.ts'
@@ -25,27 +23,25 @@ import { checkJournal, type JournalSnapshot, openSnapshot } from './journal/sqli
 import { insertSession } from './journal/sqlite/transfer.ts'
 import { openSqliteJournal } from './journal/sqlite/sqlite-journal.ts'
 import type { ModelProvider } from './model/model-provider.ts'
-import { catalogueOf, remoteProvider } from './model/remote/remote-provider.ts'
-import { parseScript, scriptedProvider } from './model/scripted/scripted-provider.ts'
+import { catalogueOf } from './model/remote/remote-provider.ts'
 import { openComponents } from './sandbox/admission/components.ts'
 import { loadTranspiler } from './sandbox/admission/transpiler/program.ts'
 import { loadScripts } from './sandbox/bundle.ts'
 import { spawnBoxed } from './sandbox/launch/spawn-boxed.ts'
-import { BrainEnv, workspaceName } from './sandbox/brain-env.ts'
+import { workspaceName } from './sandbox/brain-env.ts'
 import { probeLevel } from './sandbox/level.ts'
 import { openProcessSandbox } from './sandbox/process-sandbox.ts'
 import type { Sandbox, SandboxLevel } from './sandbox/sandbox.ts'
 import { ComponentRegistry } from './session/component-registry.ts'
 import { forgetOrphans, type KeptCredentials, openCredentials } from './session/credentials.ts'
 import { DirectCalls } from './session/direct-calls.ts'
+import { EnvironmentService } from './session/environment-service.ts'
 import { EventFeed } from './session/event-feed.ts'
 import { Requests } from './session/requests.ts'
 import { SessionService } from './session/session-service.ts'
 import { Sessions } from './session/sessions.ts'
 import { ToolActivity } from './session/tool-activity.ts'
 import { WorkspaceService } from './session/workspace-service.ts'
-import { ServedAgentloops } from './turn/loops/served-agentloops.ts'
-import { ComponentLoops } from './turn/loops/component/component-loops.ts'
 
 /** What commands do with the journal of a data directory, beside a server or instead of one. */
 export const archiveJournal = {
@@ -76,7 +72,7 @@ const SWEEP_MS = 600_000
 /** A session of which nothing goes on is kept in memory for so long, for those who come back at once. */
 const QUIET_MS = 30_000
 
-type Adapters = {
+export type Adapters = {
   readonly journal: Journal
   readonly schemas: SchemaChecker
   readonly sandbox: Sandbox
@@ -181,17 +177,12 @@ type Assembled = {
 
 function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled {
   const { limits } = config
-  const { journal, schemas, sandbox, components, callLogs, hosts } = adapters
-  const brainEnv = new BrainEnv(config.allow, (name) => config.secrets.get(name))
-  const bindings = [componentBinding({ sandbox, components, brainEnv }), hostBinding(hosts)]
-  const dispatcher = new Dispatcher({
-    limits,
-    schemas,
-    callLogs,
+  const { journal, sandbox, components, hosts } = adapters
+  const { dispatcher, loops, environments } = openExecutors(config, {
+    ...adapters,
     logger,
-    bindings: new Map(bindings.map((binding) => [binding.driver, binding])),
+    baseUrl: () => baseUrlOf(config, app),
   })
-  const loops = new ServedAgentloops(new ComponentLoops({ sandbox, components, brainEnv, callLogs, limits }))
   const sessions = new Sessions({
     ...adapters,
     dispatcher,
@@ -202,11 +193,11 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
   })
   const requests = new Requests({ journal, encodeError })
   const { files } = sandbox
-  const service = new SessionService({ ...adapters, loops, sessions, requests, dispatcher, files, workspaceName })
+  const service = new SessionService({ ...adapters, loops, sessions, requests, dispatcher })
   const assertTakesWork = (): void => service.assertTakesWork()
   const streams = new OpenStreams()
   const events = new EventFeed(sessions, limits)
-  const app = buildServer({
+  const app: FastifyInstance = buildServer({
     limits,
     requests,
     streams,
@@ -218,6 +209,7 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     health: healthOf({ journal, sandbox, service }),
     sessions: service,
     hosts,
+    environments: new EnvironmentService({ sessions, environments, requests, assertTakesWork }),
     calls: new DirectCalls({ sessions, dispatcher, journal, limits, assertTakesWork }),
     events,
     activity: new ToolActivity(events, journal),
@@ -229,7 +221,7 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
   return { app, service, streams, sessions }
 }
 
-function encodeError(error: BrainError): { status: number; body: string } {
+function encodeError(error: BrainError | ToolFailure): { status: number; body: string } {
   const { status, body } = toProblem(error)
   return { status, body: JSON.stringify(body) }
 }
@@ -249,25 +241,6 @@ async function openComponentStore(
     transpiler: await loadTranspiler(),
     spawn: (start, events) => spawnBoxed({ ...start, launcher, level }, events),
   })
-}
-
-async function openProviders(config: Config): Promise<ReadonlyMap<string, ModelProvider>> {
-  const { providers, scriptedModel, limits } = config
-  const remote = providers.map((definition) => remoteProvider(definition, limits))
-  const scripted = scriptedModel === undefined ? [] : [await openScripted(scriptedModel.file)]
-  return new Map([...remote, ...scripted].map((provider) => [provider.id, provider]))
-}
-
-async function openScripted(file: string | undefined): Promise<ModelProvider> {
-  return scriptedProvider(file === undefined ? undefined : await readScript(file))
-}
-
-async function readScript(file: string): Promise<ReturnType<typeof parseScript>> {
-  const what = `BRAIN_SCRIPTED_MODEL_FILE ${file}`
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new BrainError('invalid_request', `Cannot read ${what}: ${messageOf(cause)}`, { cause })
-  })
-  return parseScript(parseJson(text, what), what)
 }
 
 /** The names under which the server answers: its own address, `localhost` and its public name (design 5). */

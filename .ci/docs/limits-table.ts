@@ -21,6 +21,10 @@ const PURPOSE: Readonly<Record<LimitName, string>> = {
   hostCommands:
     'calls, and as many cancellations, that wait for one application to take them; a further call ends `overloaded`',
   hostUnconnectedSecs: 'how long an application without sessions stays registered while it is not connected',
+  environmentSecs:
+    'one operation of an environment elsewhere, from its start to its answer; executions have the deadline of their call',
+  environmentConnectSecs: 'lookup, connection and TLS of one operation of an environment elsewhere',
+  environmentResponseBytes: 'what an environment elsewhere may answer to one operation',
   requestRetentionSecs: 'how long the answer of an Idempotency-Key is kept',
   concurrentExecutions: 'calls that run at once, of all sessions; as many agentloops beside them',
   executionWaitSecs: 'how long a call waits for a permit or a box before it ends `overloaded`',

@@ -8,6 +8,10 @@ import { RECORD_SHAPES } from './record-shapes.ts'
 
 const origin = z.union([
   z.strictObject({ kind: z.enum(['agentloop', 'tool']), sequence: z.int().positive() }),
+  z.strictObject({
+    kind: z.literal('environment'),
+    environment: z.strictObject({ name: identifierSchema, sequence: z.int().positive() }),
+  }),
   z.strictObject({ kind: z.literal('application') }),
 ])
 const wireForm = z.strictObject({
@@ -19,7 +23,8 @@ const wireForm = z.strictObject({
 })
 
 /** Kinds that are ended by the sequence of their start. */
-const NUMBERED = /^(model_call|tool_call|tool_cancel|environment_(?:setup|detach|teardown))_(started|ended|failed)$/
+const NUMBERED =
+  /^(model_call|tool_call|tool_cancel|environment_(?:setup|call|detach|teardown|replace))_(started|ended|failed)$/
 
 /** Goes through the records of a session in order and refuses the first that no server would have written there. */
 export class RecordCheck {

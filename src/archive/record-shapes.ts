@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { faultOfEnvelope } from '../contract/outcome.ts'
 import { identifierSchema as identifier } from '../contract/name-schemas.ts'
+import { methodsSchema, observationSchema, templateSchema } from '../contract/environment-schema.ts'
 import { jsonObjectSchema, jsonSchema, mediaSchema, messageSchema } from '../contract/message-schema.ts'
 import type { Json } from '../kernel/json.ts'
 import type { KernelKind } from '../journal/record.ts'
@@ -44,6 +45,15 @@ const configuration = object({
         }),
       }),
       object({ ...environment, driver: z.literal('host'), host_id: text, configuration: jsonSchema }),
+      object({
+        ...environment,
+        driver: z.literal('http'),
+        url: text,
+        credential: z.undefined('is a credential, which no record holds').optional(),
+        configuration: jsonSchema,
+        methods: methodsSchema.optional(),
+        template: templateSchema.optional(),
+      }),
     ]),
   ),
   transcript: z.array(messageSchema).optional(),
@@ -54,6 +64,7 @@ const outcome = z.custom<Json>(
   (value) => value !== undefined && faultOfEnvelope(value as Json) === undefined,
   'must be an outcome',
 )
+const reference = { name: identifier, sequence }
 const operation = { environment: identifier, environment_sequence: z.int().nonnegative(), request: jsonObjectSchema }
 const operationEnd = object({ sequence, result: jsonObjectSchema })
 const operationFailure = object({ sequence, ...failure, domain: z.enum(['transport', 'environment']) })
@@ -109,13 +120,28 @@ export const RECORD_SHAPES = {
   tool_cancel_started: object({ target_sequence: sequence, tool: text, environment: text }),
   tool_cancel_ended: object({ sequence }),
   tool_cancel_failed: object({ sequence, code: text, ambiguous: z.boolean(), message: text }),
+  environment_declared: object({
+    reference: object(reference),
+    template: identifier,
+    lifecycle: z.enum(['automatic', 'manual']),
+    configuration: jsonSchema,
+  }),
+  environment_updated: object({ environment: object(reference), configuration: jsonSchema }),
+  environment_closed: object({ environment: identifier }),
+  environment_observation: object({ observation: observationSchema, content: text.optional() }),
   environment_setup_started: object(operation),
   environment_setup_ended: operationEnd,
   environment_setup_failed: operationFailure,
+  environment_call_started: object(operation),
+  environment_call_ended: operationEnd,
+  environment_call_failed: operationFailure,
   environment_detach_started: object(operation),
   environment_detach_ended: operationEnd,
   environment_detach_failed: operationFailure,
   environment_teardown_started: object(operation),
   environment_teardown_ended: operationEnd,
   environment_teardown_failed: operationFailure,
+  environment_replace_started: object(operation),
+  environment_replace_ended: operationEnd,
+  environment_replace_failed: operationFailure,
 } as const satisfies Record<KernelKind, z.ZodType>

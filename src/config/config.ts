@@ -16,6 +16,8 @@ export type Config = {
     readonly secrets: readonly string[]
     readonly filesystem: readonly ('workspace' | 'scratch')[]
     readonly network: readonly NetworkOrigin[]
+    /** Origins of environments elsewhere; undefined = the default (contract A26). */
+    readonly environmentUrls: readonly NetworkOrigin[] | undefined
   }
   /** Values of the allowed secrets that the environment has. */
   readonly secrets: ReadonlyMap<string, string>
@@ -99,6 +101,7 @@ const environmentSchema = z.object({
   BRAIN_ENV_SECRET_ALLOW: list,
   BRAIN_ENV_FILESYSTEM_ALLOW: list.pipe(z.array(z.enum(['workspace', 'scratch'], 'may list workspace and scratch'))),
   BRAIN_ENV_NETWORK_ALLOW: list.pipe(z.array(networkOrigin)),
+  BRAIN_ENVIRONMENT_URL_ALLOW: list.pipe(z.array(networkOrigin)).optional(),
   BRAIN_ENV_UNSAFE: flag,
   BRAIN_ENV_ISOLATION: z.enum(['tool', 'invocation'], 'must be tool or invocation').default('tool'),
   BRAIN_SECRET_KEY: z.string().min(16, 'must be at least 16 characters').optional(),
@@ -135,7 +138,8 @@ function readLimits(env: Readonly<Record<string, string | undefined>>, problems:
   return Object.fromEntries(entries) as Limits
 }
 
-const isLoopback = (host: string): boolean =>
+/** Whether a server that listens there is reached from its own machine only. */
+export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 
 /**
@@ -183,6 +187,7 @@ function toConfig(
       secrets: data.BRAIN_ENV_SECRET_ALLOW,
       filesystem: data.BRAIN_ENV_FILESYSTEM_ALLOW,
       network: data.BRAIN_ENV_NETWORK_ALLOW,
+      environmentUrls: env['BRAIN_ENVIRONMENT_URL_ALLOW'] === undefined ? undefined : data.BRAIN_ENVIRONMENT_URL_ALLOW,
     },
     secrets,
     secretKey: data.BRAIN_SECRET_KEY,

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../kernel/json.ts'
+import type { EnvironmentMethods, EnvironmentTemplate } from './environment.ts'
 import type { Message, ToolDefinition } from './message.ts'
 
 /** What a binding may do with an environment (contract 2.1). */
@@ -27,6 +28,8 @@ type EnvironmentOf<Driver extends string, Configuration> = {
   readonly driver: Driver
   readonly configuration: Configuration
   readonly lifecycle: 'automatic' | 'manual'
+  /** Of whatever acts there: of the tools of a brain or host environment, of the controller of one elsewhere. */
+  readonly environments?: readonly EnvironmentGrant[]
 }
 
 /** The server itself runs what is placed here (contract 6). */
@@ -35,7 +38,14 @@ export type BrainEnvironment = EnvironmentOf<'brain', BrainEnvConfiguration>
 /** A connected application runs what is placed here (contract 4). */
 export type HostEnvironment = EnvironmentOf<'host', Json> & { readonly host_id: string }
 
-export type SessionEnvironment = BrainEnvironment | HostEnvironment
+/** Something elsewhere that speaks `environment/v1` runs what is placed here (contract 5). Its credential is kept apart. */
+export type HttpEnvironment = EnvironmentOf<'http', Json> & {
+  readonly url: string
+  readonly methods?: EnvironmentMethods
+  readonly template?: EnvironmentTemplate
+}
+
+export type SessionEnvironment = BrainEnvironment | HostEnvironment | HttpEnvironment
 
 /** The loop that is part of the server (contract A2). */
 export type BuiltinLoopImplementation = { readonly type: 'builtin'; readonly name: 'default' }
@@ -47,11 +57,15 @@ export type ComponentLoopImplementation = {
   readonly id: string
 }
 
+/** What an environment elsewhere understands as an agentloop; nobody else looks into it (contract 2.2). */
+export type RemoteLoopImplementation = JsonObject
+
 export type SessionAgentloop = {
-  readonly implementation: BuiltinLoopImplementation | ComponentLoopImplementation
+  readonly implementation: BuiltinLoopImplementation | ComponentLoopImplementation | RemoteLoopImplementation
   readonly configuration: Json
-  /** Of a component: the environment whose grants it has. */
+  /** Of all but the server's own: where it runs. */
   readonly environment?: string
+  readonly environments?: readonly EnvironmentGrant[]
 }
 
 /** Which model a session uses; the key is kept sealed and apart (contract 2.1, design 3). */

@@ -1,25 +1,25 @@
-import { BrainError, messageOf } from '../kernel/errors.ts'
+import { BrainError, type ErrorCode, messageOf } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Json, JsonObject } from '../kernel/json.ts'
-import type { TenantId } from '../kernel/ids.ts'
 import { describeLimit, type Limits } from '../contract/limits.ts'
 import type { SchemaChecker, SchemaVerdict } from '../contract/schema-checker.ts'
-import type { SessionConfiguration, SessionEnvironment, SessionTool } from '../contract/session-request.ts'
+import type { SessionEnvironment, SessionTool } from '../contract/session-request.ts'
 import type { Append, Claim, Claimed, ClaimKey, StoredAnswer } from '../journal/journal.ts'
 import type { JournalRecord, NewRecord, Origin, ToolInvocation } from '../journal/record.ts'
-import type { SessionLog } from '../journal/session-log.ts'
+import type { EnvironmentEntry } from '../journal/environment-state.ts'
 import type { Budget } from './budget.ts'
 import type { CallLogs } from './call-log.ts'
+import type { Authority } from './environments/authority.ts'
+import type { OperatedSession } from './environments/environment-operations.ts'
+import type { Place } from './environments/environment-operation.ts'
+import type { Environments } from './environments/environments.ts'
+import { grantsOfTool, placeOf, reasonOf } from './environments/places.ts'
 import { Execution } from './execution.ts'
 import type { ToolModel } from './tool-model.ts'
 import type { ToolBinding } from './tool-binding.ts'
 
 /** The session that calls are made for, as far as dispatch needs it. */
-export type CallingSession = {
-  readonly tenant: TenantId
-  readonly log: SessionLog
-  readonly configuration: SessionConfiguration
-  readonly isEnvironmentReady: (name: string) => boolean
+export type CallingSession = OperatedSession & {
   /** Calls of the session that have no end yet, by sequence; kept by the dispatcher. */
   readonly openCalls: Map<number, Execution>
   /** Dispatches that are on their way: they have no open call yet, and an end has to wait for them. */
@@ -51,7 +51,12 @@ type Started = {
   readonly isOvertaken: boolean
 }
 
-type Resolved = { readonly request: CallRequest; readonly tool: SessionTool; readonly environment: SessionEnvironment }
+type Resolved = {
+  readonly request: CallRequest
+  readonly tool: SessionTool
+  readonly entry: EnvironmentEntry
+  readonly place: Place
+}
 
 export type DispatcherParts = {
   readonly limits: Limits
@@ -59,6 +64,7 @@ export type DispatcherParts = {
   readonly callLogs: CallLogs
   readonly logger: Logger
   readonly bindings: ReadonlyMap<SessionEnvironment['driver'], ToolBinding>
+  readonly environments: Environments
 }
 
 /** Takes calls of a session's tools: checks, commits the intent, sends once (contract 7.3). */
@@ -67,6 +73,10 @@ export class Dispatcher {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
+  }
+
+  get environments(): Environments {
+    return this.#parts.environments
   }
 
   binding(environment: SessionEnvironment): ToolBinding {
@@ -86,7 +96,7 @@ export class Dispatcher {
    */
   async start(session: CallingSession, requests: readonly CallRequest[]): Promise<Dispatched> {
     if (requests.length === 0) return { executions: [] }
-    const resolved = requests.map((request) => resolve(session.configuration, request))
+    const resolved = requests.map((request) => resolve(session, request))
     refuseRepeatedIds(requests)
     const starting = this.#start(session, resolved)
     session.starting.add(starting)
@@ -133,11 +143,11 @@ export class Dispatcher {
     return most === undefined ? request.deadlineMs : Math.min(most, request.deadlineMs)
   }
 
-  #startRecord({ request, tool, environment }: Resolved): NewRecord {
+  #startRecord({ request, tool, place: { reference } }: Resolved): NewRecord {
     const data = {
       tool: tool.name,
-      environment: environment.name,
-      environment_sequence: 1,
+      environment: reference.name,
+      environment_sequence: reference.sequence,
       invocation: request.invocation,
       deadline_ms: this.#deadlineMs(request) ?? null,
     }
@@ -146,8 +156,10 @@ export class Dispatcher {
 
   #send(session: CallingSession, call: Resolved, started: Started): Execution {
     const { record, input } = started
-    const { request, tool, environment } = call
-    const { schemas, callLogs, logger } = this.#parts
+    const { request, tool, entry, place } = call
+    const { schemas, callLogs, logger, environments } = this.#parts
+    const grants = grantsOfTool(tool, place)
+    const authority: Authority = { kind: 'granted', grants, within: place.reference.name }
     const execution = new Execution({
       log: session.log,
       schemas,
@@ -158,9 +170,10 @@ export class Dispatcher {
       sequence: record.sequence,
       callId: request.invocation.call_id,
       tool: tool.name,
-      environment: environment.name,
+      environment: place.reference.name,
       outputSchema: tool.output_schema,
       settle: settleOf(request, session, record.sequence),
+      environments: (text) => environments.control.handleText(session, authority, text),
       onEnded: () => session.openCalls.delete(record.sequence),
     })
     session.openCalls.set(record.sequence, execution)
@@ -173,25 +186,25 @@ export class Dispatcher {
       execution.refuse('invalid_input', message)
       return execution
     }
-    if (!session.isEnvironmentReady(environment.name)) {
-      execution.refuse(
-        'environment_not_ready',
-        `Cannot call tool "${tool.name}": environment "${environment.name}" is not ready`,
-      )
+    const unusable = whyNotUsable(session, entry)
+    if (unusable !== undefined) {
+      const message = `Cannot call tool "${tool.name}": ${unusable.reason}`
+      execution.refuse(unusable.code, message, unusable.details)
       return execution
     }
     const deadlineMs = this.#deadlineMs(request)
     // The start was recorded a moment ago; what the commit took counts against the deadline.
     const spent = Math.max(0, Math.min(Date.now() - record.recorded_at_ms, deadlineMs ?? 0))
     const deadlineInMs = deadlineMs === undefined ? undefined : deadlineMs - spent
-    const running = this.binding(environment).start(
+    const running = this.binding(place.environment).start(
       {
         tenant: session.tenant,
         session: session.log.session,
         sequence: record.sequence,
         tool: tool.name,
-        environment,
-        implementation: tool.placements[environment.name]?.implementation ?? null,
+        place,
+        grants,
+        implementation: tool.placements[place.template]?.implementation ?? null,
         input: input.text,
         deadlineAtMs: deadlineMs === undefined ? 0 : record.recorded_at_ms + deadlineMs,
         deadlineInMs,
@@ -229,24 +242,35 @@ function refuseRepeatedIds(requests: readonly CallRequest[]): void {
   }
 }
 
-/** Finds the tool and the environment of a call. */
-function resolve(configuration: SessionConfiguration, request: CallRequest): Resolved {
+/** Finds the tool and the environment of a call. An instance takes the tools that are placed in its template. */
+function resolve(session: CallingSession, request: CallRequest): Resolved {
   const { name, environment, environment_sequence: sequence } = request.invocation
-  const tool = configuration.tools.find((candidate) => candidate.name === name)
-  if (tool === undefined)
-    throw new BrainError('invalid_request', `Cannot call tool "${name}": this session has no such tool`)
-  const place = configuration.environments.find((candidate) => candidate.name === environment)
-  if (place === undefined || !Object.hasOwn(tool.placements, environment))
-    throw new BrainError(
-      'invalid_request',
-      `Cannot call tool "${name}": it is not placed in environment "${environment}"`,
-    )
-  if (sequence !== undefined && sequence !== 1)
-    throw new BrainError(
-      'invalid_request',
-      `Cannot call tool "${name}": environment "${environment}" has sequence 1, not ${sequence}`,
-    )
-  return { request, tool, environment: place }
+  const refuse = (reason: string): never => {
+    throw new BrainError('invalid_request', `Cannot call tool "${name}": ${reason}`)
+  }
+  const tool = session.configuration.tools.find((candidate) => candidate.name === name)
+  if (tool === undefined) return refuse('this session has no such tool')
+  const entry = session.state.environments.get(environment)
+  const place = entry && placeOf(session, entry)
+  if (entry === undefined || place === undefined || !Object.hasOwn(tool.placements, entry.template))
+    return refuse(`it is not placed in environment "${environment}"`)
+  const { reference } = entry
+  if ((sequence ?? 1) !== reference.sequence)
+    refuse(`environment "${environment}" has sequence ${reference.sequence}, not ${sequence ?? 'none'}`)
+  return { request, tool, entry, place }
+}
+
+/** Why nothing is sent to an environment: it is not ready, or has changed while the start was written. */
+function whyNotUsable(
+  { state: { environments } }: CallingSession,
+  then: EnvironmentEntry,
+): { readonly code: ErrorCode; readonly reason: string; readonly details: Json } | undefined {
+  const now = environments.get(then.reference.name) ?? { ...then, state: 'deleted' as const }
+  const { state, availability, reference } = now
+  if (state === 'ready' && availability !== 'unavailable' && reference.sequence === then.reference.sequence)
+    return undefined
+  const code = state === 'deleted' ? 'environment_closed' : 'environment_not_ready'
+  return { code, reason: reasonOf(now), details: { domain: 'environment', environment: reference.name, state } }
 }
 
 /** The environment that a call means when it names none: the tool's single placement. */

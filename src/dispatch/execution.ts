@@ -3,7 +3,7 @@ import { isIdentifier } from '../kernel/ids.ts'
 import { setLongTimeout, type LongTimeout } from '../kernel/long-timeout.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { within } from '../kernel/within.ts'
-import { parseJson, type JsonObject } from '../kernel/json.ts'
+import { type Json, parseJson, type JsonObject } from '../kernel/json.ts'
 import { errorOutcome, looksLikeOutcome, type ToolOutput } from '../contract/outcome.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
 import type { SessionLog } from '../journal/session-log.ts'
@@ -27,6 +27,8 @@ export type ExecutionContext = {
   readonly tool: string
   readonly environment: string
   readonly outputSchema: JsonObject | undefined
+  /** Control of environments within the tool's grants. */
+  readonly environments: (requestText: string) => Promise<string>
   /** Answers the idempotency claim of a direct call in the append that releases it (design 3). */
   readonly settle: (ClaimKey & { readonly answer: StoredAnswer }) | undefined
   readonly logger: Logger
@@ -50,6 +52,10 @@ const CANCEL_MS = 5000
  *     meanwhile takes its place; an end that Brain decided is tried again until it is written.
  */
 export class Execution implements CallServices {
+  readonly sequence: number
+  readonly callId: string
+  /** The environment's name. */
+  readonly environment: string
   readonly #context: ExecutionContext
   readonly #records: CallRecords
   readonly #notes = new CallNotes()
@@ -69,15 +75,12 @@ export class Execution implements CallServices {
 
   constructor(context: ExecutionContext) {
     this.#context = context
+    this.sequence = context.sequence
+    this.callId = context.callId
+    this.environment = context.environment
     this.#records = new CallRecords(context.sequence, context.callId)
   }
 
-  get sequence(): number {
-    return this.#context.sequence
-  }
-  get callId(): string {
-    return this.#context.callId
-  }
   get isOpen(): boolean {
     return this.#state === 'open'
   }
@@ -197,10 +200,9 @@ export class Execution implements CallServices {
     return this.#context.model.call(requestText, { sequence, budget, signal: this.#modelCalls.signal })
   }
 
-  environments(_requestText: string): Promise<string> {
+  async environments(requestText: string): Promise<string> {
     this.#assertOpen()
-    const message = 'Cannot control environments: no environment service was granted to this tool'
-    return Promise.reject(new BrainError('unsupported_host_call', message))
+    return this.#context.environments(requestText)
   }
 
   note(note: CallNote): void {
@@ -277,9 +279,9 @@ export class Execution implements CallServices {
   }
 
   /** Ends a call that is not to be sent, or that could not be. */
-  refuse(code: string, message: string): void {
+  refuse(code: string, message: string, details?: Json): void {
     if (this.#state === 'open')
-      this.#follow('a refusal', this.#close([this.#records.end(errorOutcome(code, clip(message)))]))
+      this.#follow('a refusal', this.#close([this.#records.end(errorOutcome(code, clip(message), details))]))
   }
 
   /** Deadline or cancellation. @returns when the executor was told and that is on record. */

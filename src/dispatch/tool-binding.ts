@@ -1,7 +1,8 @@
 import type { Json } from '../kernel/json.ts'
 import type { SessionId, TenantId } from '../kernel/ids.ts'
-import type { SessionEnvironment } from '../contract/session-request.ts'
+import type { EnvironmentGrant, SessionEnvironment } from '../contract/session-request.ts'
 import type { ToolError } from '../contract/outcome.ts'
+import type { EnvironmentOperation, OperationReceipt, Place } from './environments/environment-operation.ts'
 
 /** One call, committed as started and ready to be sent (contract 3.2, `tool_call_started`). */
 export type BoundCall = {
@@ -9,7 +10,9 @@ export type BoundCall = {
   readonly session: SessionId
   readonly sequence: number
   readonly tool: string
-  readonly environment: SessionEnvironment
+  readonly place: Place
+  /** What the tool may do with environments. */
+  readonly grants: readonly EnvironmentGrant[]
   readonly implementation: Json
   /** Text of the validated input. */
   readonly input: string
@@ -32,6 +35,8 @@ export type OnFault = 'end' | 'refuse'
 export interface CallServices {
   /** Whether the call takes anything; once it has ended it never does again. */
   readonly isOpen: boolean
+  /** Resolves when the call has ended, however. */
+  readonly ended: Promise<void>
   emit(eventType: string, payloadText: string): Promise<number>
   emitResult(outcomeText: string): Promise<number>
   returned(outcomeText: string | undefined, onFault?: OnFault): Promise<number>
@@ -87,10 +92,10 @@ export interface ToolBinding {
    */
   checkEnvironment(tenant: TenantId, environment: SessionEnvironment): void
   /**
-   * Makes an environment of a new session ready.
-   * @throws BrainError `executor_failed` when it cannot be.
+   * Sends an operation to an environment, once.
+   * @throws BrainError when it certainly was not done
    */
-  setUp(tenant: TenantId, environment: SessionEnvironment): Promise<void>
+  operate(operation: EnvironmentOperation): Promise<OperationReceipt>
   /** Sends the call, once. Never throws: what goes wrong is the receipt. */
   start(call: BoundCall, services: CallServices): RunningCall
 }

@@ -1,3 +1,4 @@
+import { ToolFailure } from '../contract/tool-failure.ts'
 import { BrainError, clip, type BodyFault, type ErrorCode } from '../kernel/errors.ts'
 
 const STATUS: Readonly<Record<ErrorCode, number>> = {
@@ -27,6 +28,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   cancelled: 500,
   environment_closed: 500,
   environment_not_ready: 500,
+  environment_output_invalid: 500,
   internal: 500,
 }
 
@@ -43,8 +45,12 @@ export type Problem = {
   }
 }
 
-/** The one place where failures become HTTP. What is not a BrainError is a defect, whose text stays in the log. */
+/** The one place where failures become HTTP. What nobody declared is a defect, whose text stays in the log. */
 export function toProblem(error: unknown): Problem {
+  if (error instanceof ToolFailure) {
+    const { code, message, retryable, details } = error
+    return { status: 500, body: { code, message, retryable, ...(details === undefined ? {} : { details }) } }
+  }
   const refusal = error instanceof BrainError ? error : refusalOf(error)
   if (refusal === undefined)
     return { status: 500, body: { code: 'internal', message: 'Internal error', retryable: false } }

@@ -6,6 +6,7 @@ import type { ModelCatalogue } from '../contract/model-catalogue.ts'
 import type { ApplicationHosts } from '../session/application-hosts.ts'
 import type { ComponentRegistry } from '../session/component-registry.ts'
 import type { DirectCalls } from '../session/direct-calls.ts'
+import type { EnvironmentService } from '../session/environment-service.ts'
 import type { EventFeed } from '../session/event-feed.ts'
 import type { Requests } from '../session/requests.ts'
 import type { SessionService } from '../session/session-service.ts'
@@ -18,6 +19,7 @@ import type { OpenStreams } from './open-streams.ts'
 import { toProblem } from './problem.ts'
 import { callRoutes } from './routes/calls.ts'
 import { componentRoutes } from './routes/components.ts'
+import { checkOwnToken, environmentRoutes } from './routes/environments.ts'
 import { eventRoutes } from './routes/events.ts'
 import { fileRoutes } from './routes/files.ts'
 import { hostRoutes, openHost } from './routes/hosts.ts'
@@ -40,6 +42,7 @@ export type ServerParts = {
   readonly requests: Requests
   readonly sessions: SessionService
   readonly calls: DirectCalls
+  readonly environments: EnvironmentService
   readonly events: EventFeed
   readonly activity: ToolActivity
   readonly tools: ComponentRegistry
@@ -84,6 +87,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     if (request.method === 'OPTIONS') return reply.code(204).send()
     // Before a byte of the body is read: strangers must not make the server hold it.
     if (request.routeOptions.config.hostToken === true) openHost(parts, request)
+    else if (request.routeOptions.config.ownToken === true) checkOwnToken(parts, request)
     else if (!request.url.startsWith('/health/')) parts.access.tenantOf(request)
     return undefined
   })
@@ -120,6 +124,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     eventRoutes,
     fileRoutes,
     hostRoutes,
+    environmentRoutes,
   ])
     routes(app, parts)
   return app

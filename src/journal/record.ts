@@ -1,5 +1,6 @@
 import type { JsonObject, Json } from '../kernel/json.ts'
 import type { Message, ModelResult, StopReason, ToolDefinition, Usage, UserInput } from '../contract/message.ts'
+import type { EnvironmentRef, EnvironmentView, Observation } from '../contract/environment.ts'
 import type { Outcome, ToolOutput, ToolResult } from '../contract/outcome.ts'
 import type { SessionConfiguration } from '../contract/session-request.ts'
 
@@ -20,6 +21,21 @@ export type ToolInvocation = {
 }
 
 type Empty = Record<never, never>
+
+/** What is done to an environment, each with a start and one end (contract 3.2). */
+export type EnvironmentOperation = 'setup' | 'call' | 'detach' | 'teardown' | 'replace'
+
+type OperationStarted = {
+  readonly environment: string
+  readonly environment_sequence: number
+  readonly request: JsonObject
+}
+type OperationEnded = { readonly sequence: number; readonly result: JsonObject }
+/** `transport`: it is not known what has become of it. */
+type OperationFailed = { readonly sequence: number } & Failure & {
+    readonly details?: Json
+    readonly domain: 'transport' | 'environment'
+  }
 
 /** `data` of every kind that the kernel writes (contract 3.2). Extension events carry any JSON under their own kind. */
 export type KernelData = {
@@ -81,32 +97,13 @@ export type KernelData = {
     readonly ambiguous: boolean
     readonly message: string
   }
-  environment_setup_started: {
-    readonly environment: string
-    readonly environment_sequence: number
-    readonly request: JsonObject
-  }
-  environment_setup_ended: { readonly sequence: number; readonly result: JsonObject }
-  environment_setup_failed: { readonly sequence: number } & Failure & {
-      readonly domain: 'transport' | 'environment'
-    }
-  environment_detach_started: {
-    readonly environment: string
-    readonly environment_sequence: number
-    readonly request: JsonObject
-  }
-  environment_detach_ended: { readonly sequence: number; readonly result: JsonObject }
-  environment_teardown_started: {
-    readonly environment: string
-    readonly environment_sequence: number
-    readonly request: JsonObject
-  }
-  environment_detach_failed: { readonly sequence: number } & Failure & { readonly domain: 'transport' | 'environment' }
-  environment_teardown_failed: { readonly sequence: number } & Failure & {
-      readonly domain: 'transport' | 'environment'
-    }
-  environment_teardown_ended: { readonly sequence: number; readonly result: JsonObject }
-}
+  environment_declared: EnvironmentView
+  environment_updated: { readonly environment: EnvironmentRef; readonly configuration: Json }
+  environment_closed: { readonly environment: string }
+  environment_observation: { readonly observation: Observation; readonly content?: string }
+} & { [Operation in EnvironmentOperation as `environment_${Operation}_started`]: OperationStarted } & {
+  [Operation in EnvironmentOperation as `environment_${Operation}_ended`]: OperationEnded
+} & { [Operation in EnvironmentOperation as `environment_${Operation}_failed`]: OperationFailed }
 
 export type KernelKind = keyof KernelData
 
@@ -141,6 +138,7 @@ export const isReservedKind = (kind: string): boolean => RESERVED_KINDS.has(kind
 export type Origin =
   | { readonly kind: 'agentloop'; readonly sequence: number }
   | { readonly kind: 'tool'; readonly sequence: number }
+  | { readonly kind: 'environment'; readonly environment: EnvironmentRef }
   | { readonly kind: 'application' }
 
 /** A record before the journal gave it a sequence. `data` is plain JSON. */

@@ -1,7 +1,7 @@
 import type { SessionId } from '../kernel/ids.ts'
 import { insist } from '../kernel/insist.ts'
 import type { Append, Appended, Journal, Page } from './journal.ts'
-import type { JournalRecord } from './record.ts'
+import type { JournalRecord, NewRecord } from './record.ts'
 
 /** A frame that followers see and no journal keeps (contract 3.5). */
 export type LiveFrame = { readonly type: string; readonly data: unknown }
@@ -18,6 +18,8 @@ export class SessionLog {
   readonly #journal: Journal
   readonly #followers = new Set<Follower>()
   #lastSequence: number
+  #onTheWay = 0
+  #quiet: PromiseWithResolvers<void> | undefined
 
   constructor(journal: Journal, session: SessionId, lastSequence: number) {
     this.#journal = journal
@@ -32,12 +34,25 @@ export class SessionLog {
 
   /** Appends, and shows followers what was committed before the caller goes on. */
   async append(append: Omit<Append, 'session'>): Promise<Appended> {
-    const appended = await this.#journal.append({ ...append, session: this.session })
+    this.#onTheWay++
+    const appended = await this.#journal.append({ ...append, session: this.session }).finally(() => this.#arrived())
     if (appended.committed) {
       this.#lastSequence = appended.records.at(-1)?.sequence ?? this.#lastSequence
       for (const follower of this.#followers) follower.records(appended.records)
     }
     return appended
+  }
+
+  #arrived(): void {
+    if (--this.#onTheWay > 0) return
+    this.#quiet?.resolve()
+    this.#quiet = undefined
+  }
+
+  /** Appends a record that holds its own sequence: it waits until nothing else of the session is on its way. */
+  async commitOwn(make: (sequence: number) => NewRecord): Promise<readonly JournalRecord[]> {
+    while (this.#onTheWay > 0) await (this.#quiet ??= Promise.withResolvers<void>()).promise
+    return this.commit({ records: [make(this.#lastSequence + 1)] })
   }
 
   /** Like {@link append}, for appends that claim no key. */

@@ -1,7 +1,16 @@
 import type { Json } from '../kernel/json.ts'
 import type { Message } from '../contract/message.ts'
 import type { SessionConfiguration, SessionStatus } from '../contract/session-request.ts'
-import { dataOf, type Failure, type JournalRecord, type KernelData, type KernelKind, type NewRecord } from './record.ts'
+import { environmentFold, type Environments } from './environment-state.ts'
+import {
+  dataOf,
+  type EnvironmentOperation,
+  type Failure,
+  type JournalRecord,
+  type KernelData,
+  type KernelKind,
+  type NewRecord,
+} from './record.ts'
 
 export type OpenCall = {
   readonly callId: string
@@ -11,15 +20,11 @@ export type OpenCall = {
   readonly direct: boolean
 }
 
-export type EnvironmentState = 'declared' | 'starting' | 'ready' | 'failed' | 'deleting' | 'deleted' | 'detached'
-
-export type EnvironmentOperation = 'setup' | 'detach' | 'teardown'
-
 /** The reserved kv key that holds the completion marker (contract 3.4). */
 export const MARKER_KEY = 'brain.last_activation'
 
 type Handlers = {
-  readonly [Kind in KernelKind]?: (state: SessionState, data: KernelData[Kind], sequence: number) => void
+  readonly [Kind in KernelKind]?: (state: SessionState, data: KernelData[Kind], record: JournalRecord) => void
 }
 
 /**
@@ -45,7 +50,9 @@ export class SessionState {
     number,
     { readonly environment: string; readonly operation: EnvironmentOperation }
   >()
-  readonly environments = new Map<string, EnvironmentState>()
+  readonly environments: Environments = new Map()
+  /** Somebody has stopped the session and nobody has spoken to it since (contract 3.4). */
+  isStopped = false
   /** Sequence of the running turn's start. */
   turn: number | undefined
   activation: number | undefined
@@ -59,10 +66,10 @@ export class SessionState {
   apply(record: JournalRecord): void {
     this.lastSequence = record.sequence
     const handler = HANDLERS[record.event_type as KernelKind] as
-      | ((state: SessionState, data: unknown, sequence: number) => void)
+      | ((state: SessionState, data: unknown, record: JournalRecord) => void)
       | undefined
     if (record.event_type === 'tool_call_started') this.#callStarted(record)
-    else handler?.(this, record.data, record.sequence)
+    else handler?.(this, record.data, record)
   }
 
   #callStarted(record: JournalRecord): void {
@@ -85,7 +92,7 @@ const endTurn = (state: SessionState): void => {
 const HANDLERS: Handlers = {
   session_creation_started: (state, configuration) => {
     state.configuration = configuration
-    for (const environment of configuration.environments) state.environments.set(environment.name, 'declared')
+    for (const environment of configuration.environments) environmentFold.declare(state.environments, environment)
   },
   session_creation_ended: (state, { configuration }) => {
     state.configuration = configuration
@@ -94,7 +101,9 @@ const HANDLERS: Handlers = {
   session_creation_failed: (state) => (state.status = 'failed'),
   session_end_started: (state) => (state.status = 'ending'),
   session_ended: (state) => (state.status = 'ended'),
-  turn_started: (state, _data, sequence) => {
+  session_interrupted: (state) => (state.isStopped = true),
+  turn_started: (state, data, { sequence }) => {
+    if ('input' in data) state.isStopped = false
     state.turn = sequence
     state.status = 'running'
   },
@@ -102,17 +111,20 @@ const HANDLERS: Handlers = {
     state.marker = through
     endTurn(state)
   },
-  turn_failed: endTurn,
-  activation_started: (state, _data, sequence) => (state.activation = sequence),
+  turn_failed: (state, { code }) => {
+    if (code === 'cancelled' || code === 'interrupted') state.isStopped = true
+    endTurn(state)
+  },
+  activation_started: (state, _data, { sequence }) => (state.activation = sequence),
   activation_ended: (state) => (state.activation = undefined),
   activation_failed: (state) => (state.activation = undefined),
-  transcript_delta: (state, { keep, append }, sequence) => {
+  transcript_delta: (state, { keep, append }, { sequence }) => {
     state.transcript = [...state.transcript.slice(0, keep), ...append]
     state.transcriptSequence = sequence
   },
   kv_set: (state, { key, value }) => state.kv.set(key, value),
   kv_delete: (state, { key }) => state.kv.delete(key),
-  model_call_started: (state, { tool_sequence: tool }, sequence) => {
+  model_call_started: (state, { tool_sequence: tool }, { sequence }) => {
     state.modelCalls++
     state.openModelCalls.set(sequence, tool)
   },
@@ -120,31 +132,47 @@ const HANDLERS: Handlers = {
   model_call_failed: (state, { sequence }) => state.openModelCalls.delete(sequence),
   tool_call_ended: (state, { sequence }) => state.openCalls.delete(sequence),
   tool_call_failed: (state, { sequence }) => state.openCalls.delete(sequence),
-  tool_cancel_started: (state, _data, sequence) => state.openCancels.add(sequence),
+  tool_cancel_started: (state, _data, { sequence }) => state.openCancels.add(sequence),
   tool_cancel_ended: (state, { sequence }) => state.openCancels.delete(sequence),
   tool_cancel_failed: (state, { sequence }) => state.openCancels.delete(sequence),
-  environment_setup_started: (state, { environment }, sequence) => {
-    state.openOperations.set(sequence, { environment, operation: 'setup' })
-    state.environments.set(environment, 'starting')
+  environment_declared: (state, view, { sequence }) => environmentFold.made(state.environments, view, sequence),
+  environment_updated: (state, data) => environmentFold.update(state.environments, data),
+  environment_closed: (state, { environment }) => environmentFold.close(state.environments, environment),
+  environment_observation: (state, { observation }, { origin, recorded_at_ms: atMs }) => {
+    if (origin?.kind === 'environment')
+      environmentFold.observe(state.environments, origin.environment, observation, atMs)
   },
-  environment_setup_ended: (state, { sequence }) => endOperation(state, sequence, 'ready'),
-  environment_setup_failed: (state, { sequence }) => endOperation(state, sequence, 'failed'),
-  environment_detach_started: (state, { environment }, sequence) =>
-    state.openOperations.set(sequence, { environment, operation: 'detach' }),
-  environment_detach_ended: (state, { sequence }) => endOperation(state, sequence, 'detached'),
-  environment_teardown_started: (state, { environment }, sequence) => {
-    state.openOperations.set(sequence, { environment, operation: 'teardown' })
-    state.environments.set(environment, 'deleting')
-  },
-  environment_detach_failed: (state, { sequence }) => endOperation(state, sequence, 'failed'),
-  environment_teardown_ended: (state, { sequence }) => endOperation(state, sequence, 'deleted'),
-  environment_teardown_failed: (state, { sequence }) => endOperation(state, sequence, 'failed'),
+  ...operationHandlers('setup'),
+  ...operationHandlers('call'),
+  ...operationHandlers('detach'),
+  ...operationHandlers('teardown'),
+  ...operationHandlers('replace'),
 }
 
-function endOperation(state: SessionState, sequence: number, next: EnvironmentState): void {
-  const operation = state.openOperations.get(sequence)
-  state.openOperations.delete(sequence)
-  if (operation !== undefined) state.environments.set(operation.environment, next)
+function operationHandlers(operation: EnvironmentOperation): Handlers {
+  const close = (state: SessionState, sequence: number): string => {
+    const { environment = '' } = state.openOperations.get(sequence) ?? {}
+    state.openOperations.delete(sequence)
+    return environment
+  }
+  return {
+    [`environment_${operation}_started`]: (
+      state: SessionState,
+      { environment }: KernelData['environment_setup_started'],
+      { sequence }: JournalRecord,
+    ) => {
+      state.openOperations.set(sequence, { environment, operation })
+      environmentFold.started(state.environments, environment, operation, sequence)
+    },
+    [`environment_${operation}_ended`]: (
+      state: SessionState,
+      { sequence, result }: KernelData['environment_setup_ended'],
+    ) => environmentFold.ended(state.environments, close(state, sequence), sequence, result),
+    [`environment_${operation}_failed`]: (
+      state: SessionState,
+      { sequence, ambiguous }: KernelData['environment_setup_failed'],
+    ) => environmentFold.failed(state.environments, close(state, sequence), sequence, ambiguous),
+  }
 }
 
 const interrupted = (what: string): Failure => ({
@@ -179,7 +207,7 @@ export function recoveryOf(state: SessionState): { records: readonly NewRecord[]
       },
     })
   for (const [sequence, { operation }] of state.openOperations) {
-    const failure = { sequence, ...interrupted(`this environment ${operation}`), domain: 'environment' as const }
+    const failure = { sequence, ...interrupted(`this environment ${operation}`), domain: 'transport' as const }
     records.push({ kind: `environment_${operation}_failed`, data: failure })
   }
   return { records: [...records, ...closingOf(state)], status: statusAfter(state.status) }

@@ -29,6 +29,7 @@ export const ERRORS = {
   cancelled: { retryable: false },
   environment_closed: { retryable: false },
   environment_not_ready: { retryable: false },
+  environment_output_invalid: { retryable: false },
   internal: { retryable: false },
 } as const satisfies Record<string, { retryable: boolean }>
 

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { BrainError } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
-import { isJsonObject, type Json } from '../kernel/json.ts'
+import type { Json } from '../kernel/json.ts'
+import { grantSchema, methodsSchema, templateSchema } from '../contract/environment-schema.ts'
 import { listOf } from '../contract/list-of.ts'
+import { named } from '../contract/named.ts'
 import { labelValueSchema, MOST_LABELS } from '../contract/name-schemas.ts'
 import { parseOrigin } from '../contract/network-origin.ts'
 import { jsonObjectSchema as jsonObject, jsonSchema as json, messageSchema } from '../contract/message-schema.ts'
@@ -13,27 +15,8 @@ const toolName = z
   .string()
   .regex(/^[A-Za-z0-9_][A-Za-z0-9._:-]{0,127}$/, 'must be letters, digits and . _ : - (at most 128)')
 
-/** More members than anything of ours has: of the wrong ones among them, something would be said of each. */
-const MOST_MEMBERS = 1024
-
-/** Members under names of the client's. zod passes over `__proto__` in silence, which would lose what was sent. */
-const named = <Value extends z.ZodType>(name: z.ZodType<string, string>, value: Value) =>
-  z.preprocess(
-    (given, context) => {
-      if (isJsonObject(given) && Object.hasOwn(given, '__proto__'))
-        context.addIssue({ code: 'custom', message: 'must not have a member "__proto__"' })
-      if (isJsonObject(given) && Object.keys(given).length > MOST_MEMBERS)
-        context.addIssue({ code: 'custom', message: `must have at most ${MOST_MEMBERS} members` })
-      return given
-    },
-    z.record(name, value),
-  )
-
-const grantSchema = z.strictObject({
-  environment: identifier,
-  permissions: listOf(z.enum(['read', 'create', 'setup', 'update', 'delete', 'call'])),
-  methods: listOf(identifier).optional(),
-})
+/** Of one tool, loop or environment: as many as there are environments. */
+const MOST_GRANTS = 256
 
 const placementSchema = z.strictObject({ implementation: json })
 
@@ -43,7 +26,7 @@ const toolSchema = z.strictObject({
   input_schema: jsonObject.optional(),
   output_schema: jsonObject.optional(),
   placements: named(z.string(), placementSchema).refine((all) => Object.keys(all).length > 0, 'needs a placement'),
-  environments: listOf(grantSchema).optional(),
+  environments: listOf(grantSchema, MOST_GRANTS).optional(),
 })
 
 const access = z.enum(['read', 'write'])
@@ -69,12 +52,12 @@ const environmentSchema = z.strictObject({
   driver: z.enum(['brain', 'host', 'http']),
   lifecycle: z.enum(['automatic', 'manual']),
   configuration: json.optional(),
-  environments: listOf(grantSchema).optional(),
-  methods: named(z.string(), json).optional(),
-  template: json.optional(),
+  environments: listOf(grantSchema, MOST_GRANTS).optional(),
+  methods: methodsSchema.optional(),
+  template: templateSchema.optional(),
   host_id: z.string().optional(),
   url: z.string().optional(),
-  credential: z.string().optional(),
+  credential: z.string().min(1).max(16_384).optional(),
 })
 
 const labels = named(identifier, labelValueSchema).refine(
@@ -88,7 +71,7 @@ const createSchema = z.strictObject({
       implementation: json,
       configuration: json.optional(),
       environment: identifier.optional(),
-      environments: listOf(grantSchema).optional(),
+      environments: listOf(grantSchema, MOST_GRANTS).optional(),
     })
     .optional(),
   model: z.strictObject({

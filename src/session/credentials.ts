@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -24,6 +24,8 @@ const EXCLUSIVE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | co
 export type KeptCredentials = Credentials & {
   /** Sessions that have some. */
   sessions(): Promise<readonly SessionId[]>
+  /** A digest that only this key makes, the same after a restart. */
+  sign(text: string): Buffer
 }
 
 /** Forgets credentials that a crash left before the first record of their session was written. */
@@ -54,6 +56,7 @@ export async function openCredentials(directory: string, secretKey: string | und
   const key = createHash('sha256')
     .update(secretKey ?? (await ownKey(join(directory, 'secret-key'))))
     .digest()
+  const signing = createHmac('sha256', key).update('sign').digest()
   const fileOf = (session: SessionId): string => join(directory, `${session}${SUFFIX}`)
   return {
     async put(session, secret) {
@@ -76,6 +79,8 @@ export async function openCredentials(directory: string, secretKey: string | und
     async forget(session) {
       await rm(fileOf(session), { force: true })
     },
+    // Another use of the key, and so another key.
+    sign: (text) => createHmac('sha256', signing).update(text).digest(),
     async sessions() {
       const names = await readdir(directory)
       return names.filter((name) => name.endsWith(SUFFIX)).map((name) => name.slice(0, -SUFFIX.length) as SessionId)

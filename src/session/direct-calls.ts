@@ -74,6 +74,7 @@ export class DirectCalls {
           call_id: callIdOf(inHand.claim),
           name: call.tool,
           environment,
+          ...referring(session.state.environments.get(environment)?.reference.sequence),
           input: call.input,
         },
         ...(call.deadlineMs === undefined ? {} : { deadlineMs: call.deadlineMs }),
@@ -154,3 +155,7 @@ function outcomeOf(events: readonly JournalRecord[]): ToolOutput | undefined {
   if (failed !== undefined) return { status: 'unknown', message: failed.message }
   return dataOf(last, 'tool_call_ended')?.outcome
 }
+
+/** An environment that was made or replaced is named with its sequence (contract 7.3). */
+const referring = (sequence = 1): { environment_sequence?: number } =>
+  sequence === 1 ? {} : { environment_sequence: sequence }

@@ -3,10 +3,11 @@ import { BrainError, messageOf } from '../kernel/errors.ts'
 import { setLongTimeout, type LongTimeout } from '../kernel/long-timeout.ts'
 import type { Limits } from '../contract/limits.ts'
 import type { SessionConfiguration, SessionSummary } from '../contract/session-request.ts'
-import type { JournalRecord, NewRecord } from '../journal/record.ts'
+import { dataOf, type JournalRecord, type NewRecord } from '../journal/record.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import type { SessionState } from '../journal/session-state.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
+import { EnvironmentWork } from '../dispatch/environments/environment-work.ts'
 import type { Execution } from '../dispatch/execution.ts'
 import type { ToolModel } from '../dispatch/tool-model.ts'
 import { parseModelRequest } from '../turn/model-request.ts'
@@ -54,6 +55,7 @@ export class LiveSession implements TurnSession {
   ending: Promise<SessionSummary> | undefined
   /** The one deletion of this session, while it goes on. */
   deletion: Promise<void> | undefined
+  readonly environmentWork: EnvironmentWork
   readonly models: ModelCaller
   readonly model: ToolModel
   readonly turns: TurnRunner
@@ -75,6 +77,7 @@ export class LiveSession implements TurnSession {
     this.limits = limits
     this.logger = logger
     this.#defaultIdleTtlMs = parts.defaultIdleTtlMs
+    this.environmentWork = new EnvironmentWork(limits)
     log.follow({ records: (records) => records.forEach((record) => this.#apply(record)), live: () => undefined })
     this.models = new ModelCaller(log, () => parts.modelAccess(this.configuration), limits, state.modelCalls)
     this.model = {
@@ -92,7 +95,13 @@ export class LiveSession implements TurnSession {
       wasActive = isActive
       parts.onActivity(isActive)
     }
-    this.turns = new TurnRunner(this, { opening: () => this.#resumed(), onRest: () => this.rest(), onChange })
+    const onTurnOver = (turn: number): void => dispatcher.environments.operations.turnEnded(this, turn)
+    this.turns = new TurnRunner(this, {
+      opening: () => this.#resumed(),
+      onRest: () => this.rest(),
+      onChange,
+      onTurnOver,
+    })
   }
 
   get configuration(): SessionConfiguration {
@@ -103,10 +112,8 @@ export class LiveSession implements TurnSession {
   }
 
   get loop(): Agentloop {
-    return this.#loops.of(this.configuration)
+    return this.#loops.of(this)
   }
-
-  readonly isEnvironmentReady = (name: string): boolean => this.state.environments.get(name) === 'ready'
 
   get summary(): SessionSummary {
     return { session_id: this.log.session, status: this.state.status, last_sequence: this.state.lastSequence }
@@ -114,7 +121,12 @@ export class LiveSession implements TurnSession {
 
   /** Whether nothing of the session needs it to be in memory. */
   get isQuiet(): boolean {
-    const isIdle = this.openCalls.size === 0 && this.starting.size === 0 && !this.turns.isBusy && !this.#resident
+    const isIdle =
+      this.openCalls.size === 0 &&
+      !this.environmentWork.isBusy &&
+      this.starting.size === 0 &&
+      !this.turns.isBusy &&
+      !this.#resident
     return isIdle && this.state.isAtRest
   }
 
@@ -128,6 +140,8 @@ export class LiveSession implements TurnSession {
     // Only what is on record has opened the session: a message whose key was taken, or that the disk refused, has not.
     if (record.event_type === 'session_resumed') this.#resident = true
     if (record.event_type === 'turn_started') this.#suspension?.clear()
+    const turn = dataOf(record, 'turn_started')
+    if (turn !== undefined && 'input' in turn) this.environmentWork.renewReports()
   }
 
   /** Records for a session that is opened for work while it is out of memory (contract 3.7). */

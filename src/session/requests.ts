@@ -1,4 +1,5 @@
 import { BrainError } from '../kernel/errors.ts'
+import { ToolFailure } from '../contract/tool-failure.ts'
 import { insist } from '../kernel/insist.ts'
 import type { Claim, Claimed, ClaimKey, Journal, StoredAnswer } from '../journal/journal.ts'
 
@@ -23,7 +24,7 @@ export type ClaimInHand = {
 export type RequestsParts = {
   readonly journal: Journal
   /** How an error reads on the wire; kept as the answer of a failed operation. */
-  readonly encodeError: (error: BrainError) => Answer
+  readonly encodeError: (error: BrainError | ToolFailure) => Answer
 }
 
 /** What a request does when its key is new, and how its answer is had again. */
@@ -106,7 +107,7 @@ export class Requests {
   }
 
   async #settleFailure(claim: Claim, error: unknown, failed: 'settle' | 'release'): Promise<void> {
-    if (!(error instanceof BrainError)) return // a defect: whether the work was done is not known, so the claim stays open
+    if (!(error instanceof BrainError || error instanceof ToolFailure)) return // a defect: whether the work was done is not known, so the claim stays open
     if (error.retryable || failed === 'release') await this.#parts.journal.release(keyOf(claim))
     else await this.#settle(claim, this.#parts.encodeError(error))
   }

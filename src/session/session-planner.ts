@@ -30,9 +30,6 @@ export type PlannerParts = {
 const refuse = (message: string): never => {
   throw new BrainError('invalid_request', `Cannot create the session: ${message}`)
 }
-const unsupported = (message: string): never => {
-  throw new BrainError('unsupported', `Cannot create the session: ${message}`)
-}
 
 /**
  * Turns a create request into the configuration of a session, having checked everything that needs no effect
@@ -50,6 +47,8 @@ export async function planSession(
   refuseRepeated('environment', environments)
   refuseRepeated('tool', request.tools)
   for (const environment of environments) parts.dispatcher.binding(environment).checkEnvironment(tenant, environment)
+  for (const environment of environments) await checkDeclaration(parts, environment)
+  checkGrants(request, environments)
   const tools = await Promise.all(request.tools.map((tool) => planTool(parts, tenant, tool, environments)))
   return {
     agentloop: await planLoop(parts, tenant, request, environments),
@@ -67,9 +66,6 @@ export async function planSession(
 function refuseWhatIsNotThereYet(request: CreateRequest): void {
   if (request.config !== undefined && request.config.tools.length > 0)
     refuse(`config.tools names "${request.config.tools[0]}", and this server has no distributed tools`)
-  const granted = [...request.tools, ...request.environments].find((part) => (part.environments ?? []).length > 0)
-  if (granted !== undefined)
-    unsupported(`"${granted.name}" asks for environment grants, which this server does not have yet`)
 }
 
 async function planLoop(
@@ -79,15 +75,20 @@ async function planLoop(
   environments: readonly SessionEnvironment[],
 ): Promise<SessionAgentloop> {
   if (agentloop === undefined) return { implementation: { type: 'builtin', name: 'default' }, configuration: null }
-  const { environment: name, configuration = null } = agentloop
-  if ((agentloop.environments ?? []).length > 0)
-    unsupported('agentloop.environments asks for environment grants, which this server does not have yet')
+  const { environment: name, configuration = null, environments: grants } = agentloop
   const environment = environments.find((candidate) => candidate.name === name)
   if (name !== undefined && environment === undefined)
     refuse(`agentloop.environment names "${name}", which is no environment of this session`)
+  if (environment?.lifecycle === 'manual')
+    refuse(`agentloop.environment names "${environment.name}", which is not set up with the session ("manual")`)
   const asked = { implementation: agentloop.implementation, ...(environment === undefined ? {} : { environment }) }
   const implementation = await loops.check(tenant, asked)
-  return { implementation, configuration, ...(name === undefined ? {} : { environment: name }) }
+  return {
+    implementation,
+    configuration,
+    ...(name === undefined ? {} : { environment: name }),
+    ...(grants === undefined ? {} : { environments: grants }),
+  }
 }
 
 function planModel({ providers }: PlannerParts, request: CreateRequest): SessionModel {
@@ -112,26 +113,75 @@ function planModel({ providers }: PlannerParts, request: CreateRequest): Session
   return kept
 }
 
+/** Members that only some drivers have; each must be there or not. */
+const MEMBERS: Readonly<Record<SessionEnvironment['driver'], readonly (keyof RequestedEnvironment)[]>> = {
+  brain: [],
+  host: ['host_id'],
+  http: ['url', 'credential', 'methods', 'template'],
+}
+const OF_DRIVERS = [...new Set(Object.values(MEMBERS).flat())]
+
 function toEnvironment(environment: RequestedEnvironment): SessionEnvironment {
-  const { name, driver, lifecycle, configuration, template, methods, host_id: host, url, credential } = environment
-  if (driver === 'http')
-    return unsupported(`environment "${name}" has driver "http"; this server has the drivers "brain" and "host"`)
-  if (template !== undefined || methods !== undefined)
-    unsupported(`environment "${name}" has a template or methods, which this server does not have yet`)
-  if (url !== undefined || credential !== undefined)
-    refuse(`environment "${name}" has members that driver "${driver}" does not take: url, credential`)
-  if (lifecycle !== 'automatic')
-    unsupported(
-      `environment "${name}" has lifecycle "${lifecycle}"; this server sets environments up itself ("automatic")`,
-    )
-  if (driver === 'host') {
-    if (host === undefined) return refuse(`environment "${name}" has driver "host" and needs host_id`)
-    return { name, driver, host_id: host, lifecycle, configuration: configuration ?? null }
+  const { name, driver, lifecycle, configuration = null, environments, methods, template } = environment
+  const stranger = OF_DRIVERS.find((one) => environment[one] !== undefined && !MEMBERS[driver].includes(one))
+  if (stranger !== undefined)
+    refuse(`environment "${name}" has a member that driver "${driver}" does not take: ${stranger}`)
+  const common = { name, lifecycle, ...(environments === undefined ? {} : { environments }) }
+  switch (driver) {
+    case 'brain': {
+      const parsed = brainEnvSchema.safeParse(configuration ?? {})
+      if (!parsed.success) return refuse(`environment "${name}": ${z.prettifyError(parsed.error)}`)
+      return { ...common, driver, configuration: parsed.data as BrainEnvConfiguration }
+    }
+    case 'host': {
+      const { host_id: host } = environment
+      if (host === undefined) return refuse(`environment "${name}" has driver "host" and needs host_id`)
+      return { ...common, driver, host_id: host, configuration }
+    }
+    case 'http': {
+      const { url } = environment
+      if (url === undefined) return refuse(`environment "${name}" has driver "http" and needs url`)
+      const more = { ...(methods === undefined ? {} : { methods }), ...(template === undefined ? {} : { template }) }
+      return { ...common, driver, url, configuration, ...more } as SessionEnvironment
+    }
+    default:
+      return driver satisfies never
   }
-  if (host !== undefined) refuse(`environment "${name}" has a member that driver "brain" does not take: host_id`)
-  const parsed = brainEnvSchema.safeParse(configuration ?? {})
-  if (!parsed.success) return refuse(`environment "${name}": ${z.prettifyError(parsed.error)}`)
-  return { name, driver, lifecycle, configuration: parsed.data as BrainEnvConfiguration }
+}
+
+/** Schemas of what an environment offers are a stranger's, as those of tools are. */
+async function checkDeclaration(parts: PlannerParts, environment: SessionEnvironment): Promise<void> {
+  if (environment.driver !== 'http') return
+  const { name, methods = {}, template } = environment
+  for (const [method, { input_schema: input, output_schema: output }] of Object.entries(methods)) {
+    await checkSchema(parts, `input_schema of method "${method}" of environment "${name}"`, input)
+    if (output !== undefined)
+      await checkSchema(parts, `output_schema of method "${method}" of environment "${name}"`, output)
+  }
+  if (template !== undefined)
+    await checkSchema(parts, `template.configuration_schema of environment "${name}"`, template.configuration_schema)
+}
+
+/** Grants must name what the session declares, and methods that are there (contract 2.1). */
+function checkGrants(request: CreateRequest, environments: readonly SessionEnvironment[]): void {
+  const { agentloop, tools } = request
+  const holders = [
+    ...(agentloop === undefined ? [] : [{ name: 'agentloop', environments: agentloop.environments }]),
+    ...tools,
+    ...request.environments,
+  ]
+  for (const { name, environments: grants = [] } of holders) {
+    for (const grant of grants) {
+      const whose = `a grant of "${name}" names "${grant.environment}"`
+      const declared = environments.find((candidate) => candidate.name === grant.environment)
+      if (declared === undefined) return refuse(`${whose}, which is no environment of this session`)
+      const { methods = {}, template } = declared.driver === 'http' ? declared : {}
+      const unknown = grant.methods?.find((method) => !Object.hasOwn(methods, method))
+      if (unknown !== undefined) refuse(`${whose}, which has no method "${unknown}"`)
+      if (grant.permissions.includes('create') && template === undefined)
+        refuse(`${whose} with "create", and that is no template`)
+    }
+  }
 }
 
 function refuseRepeated(what: string, all: readonly { readonly name: string }[]): void {
@@ -164,6 +214,7 @@ async function planTool(
     input_schema: inputSchema,
     ...(outputSchema === undefined ? {} : { output_schema: outputSchema }),
     placements: tool.placements,
+    ...(tool.environments === undefined ? {} : { environments: tool.environments }),
   }
 }
 

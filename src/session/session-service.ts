@@ -3,18 +3,19 @@ import { within } from '../kernel/within.ts'
 import { newSessionId, type SessionId, type TenantId } from '../kernel/ids.ts'
 import type { Message, UserInput } from '../contract/message.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
+import { ToolFailure } from '../contract/tool-failure.ts'
 import type { SessionConfiguration, SessionStatus, SessionSummary } from '../contract/session-request.ts'
 import type { Journal, SessionQuery } from '../journal/journal.ts'
 import type { NewRecord } from '../journal/record.ts'
-import type { EnvironmentState } from '../journal/session-state.ts'
 import type { CallLog, CallLogs } from '../dispatch/call-log.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { assertTakesMedia, type ModelProvider } from '../model/model-provider.ts'
-import type { Components, WorkspaceFiles } from '../sandbox/sandbox.ts'
+import type { Components } from '../sandbox/sandbox.ts'
 import type { CreateRequest } from './create-request.ts'
 import type { SessionHosts } from './application-hosts.ts'
 import type { Credentials } from './credentials.ts'
 import type { LiveSession } from './live-session.ts'
+import { printSecrets, type SessionSecrets } from './session-secrets.ts'
 import { KeyTaken, type Answer, type ClaimInHand, type Requests } from './requests.ts'
 import type { Agentloops } from '../turn/agentloop.ts'
 import { planSession } from './session-planner.ts'
@@ -32,8 +33,6 @@ export type SessionServiceParts = {
   readonly credentials: Credentials
   readonly hosts: Pick<SessionHosts, 'bind' | 'release'>
   readonly callLogs: CallLogs
-  readonly files: Pick<WorkspaceFiles, 'destroy'>
-  readonly workspaceName: (session: SessionId, environment: string) => string
 }
 
 const CANCELLED = { code: 'cancelled', message: 'The session was cancelled' } as const
@@ -55,7 +54,7 @@ export class SessionService {
     this.assertTakesWork()
     const configuration = await planSession(this.#parts, tenant, request)
     const id = newSessionId()
-    await this.#prepare(id, configuration, request.model.api_key)
+    await this.#prepare(id, configuration, secretsOf(request))
     return this.#parts.sessions.make(tenant, id, async (session) => {
       await this.#open(session, configuration, inHand)
       await this.#setUp(session)
@@ -67,9 +66,9 @@ export class SessionService {
   }
 
   /** What must be there, and durable, before the first record of a session. */
-  async #prepare(id: SessionId, { environments }: SessionConfiguration, apiKey: string): Promise<void> {
+  async #prepare(id: SessionId, { environments }: SessionConfiguration, secrets: SessionSecrets): Promise<void> {
     const { credentials, hosts } = this.#parts
-    await credentials.put(id, apiKey)
+    await credentials.put(id, printSecrets(secrets))
     try {
       await hosts.bind(
         id,
@@ -100,34 +99,30 @@ export class SessionService {
   }
 
   async #setUp(session: LiveSession): Promise<void> {
-    for (const environment of session.configuration.environments) {
-      const { name, configuration } = environment
-      const request = { type: 'setup', configuration }
-      const [started] = await session.log.insist({
-        records: [{ kind: 'environment_setup_started', data: { environment: name, environment_sequence: 1, request } }],
-      })
-      const sequence = started?.sequence ?? 0
+    const { operations } = this.#parts.dispatcher.environments
+    for (const { name, lifecycle } of session.configuration.environments) {
+      const entry = session.state.environments.get(name)
+      if (lifecycle === 'manual' || entry === undefined) continue
       try {
-        await this.#parts.dispatcher.binding(environment).setUp(session.tenant, environment)
+        await operations.setUp(session, entry, 'insist')
       } catch (error) {
-        await this.#failCreation(session, sequence, error)
+        await this.#failCreation(session, error)
         throw error
       }
-      const data = { sequence, result: { type: 'accepted' } }
-      await session.log.insist({ records: [{ kind: 'environment_setup_ended', data }] })
     }
   }
 
   /** An environment could not be set up: those that were are torn down again (contract 2.4). */
-  async #failCreation(session: LiveSession, sequence: number, error: unknown): Promise<void> {
-    const { code, retryable } = error instanceof BrainError ? error : { code: 'internal', retryable: false }
+  async #failCreation(session: LiveSession, error: unknown): Promise<void> {
+    const isTold = error instanceof BrainError || error instanceof ToolFailure
+    const { retryable } = isTold ? error : { retryable: false }
     const failure = { message: clip(messageOf(error)), retryable, ambiguous: false }
-    const records: NewRecord[] = [
-      { kind: 'environment_setup_failed', data: { sequence, code, ...failure, domain: 'environment' } },
-      { kind: 'session_creation_failed', data: { code: 'environment_preparation_failed', ...failure } },
-    ]
-    await session.log.insist({ records, status: 'failed' })
-    await this.#closeEnvironments(session, 'teardown', (state) => state === 'ready')
+    await session.log.insist({
+      records: [{ kind: 'session_creation_failed', data: { code: 'environment_preparation_failed', ...failure } }],
+      status: 'failed',
+    })
+    const { operations } = this.#parts.dispatcher.environments
+    await operations.closeAll(session, 'teardown', ({ state }) => state === 'ready')
     await this.#parts.hosts.release(session.log.session)
     session.rest()
   }
@@ -232,7 +227,8 @@ export class SessionService {
     await this.#interrupt(session)
     await session.turns.settled()
     await session.log.insist({ records: [{ kind: 'session_end_started', data: {} }], status: 'ending' })
-    await this.#closeEnvironments(session, 'detach')
+    await session.environmentWork.stop()
+    await this.#parts.dispatcher.environments.operations.closeAll(session, 'detach')
     await session.log.insist({ records: [{ kind: 'session_ended', data: {} }], status: 'ended' })
     await this.#parts.hosts.release(session.log.session)
     session.rest()
@@ -257,30 +253,9 @@ export class SessionService {
   async #remove(session: LiveSession): Promise<void> {
     const id = session.log.session
     session.isBeingDeleted = true
-    await this.#closeEnvironments(session, 'teardown')
-    for (const { name, driver } of session.configuration.environments)
-      if (driver === 'brain') await this.#parts.files.destroy(this.#parts.workspaceName(id, name))
+    await this.#parts.dispatcher.environments.operations.closeAll(session, 'teardown')
     await this.#parts.callLogs.forget(id)
     await this.#parts.credentials.forget(id)
-  }
-
-  async #closeEnvironments(
-    session: LiveSession,
-    operation: 'detach' | 'teardown',
-    concerns = (state: EnvironmentState) => state !== 'deleted',
-  ): Promise<void> {
-    for (const { name } of session.configuration.environments.toReversed()) {
-      const state = session.state.environments.get(name)
-      if (state === undefined || !concerns(state)) continue
-      const request = { type: operation }
-      const [started] = await session.log.insist({
-        records: [
-          { kind: `environment_${operation}_started`, data: { environment: name, environment_sequence: 1, request } },
-        ],
-      })
-      const data = { sequence: started?.sequence ?? 0, result: { type: 'accepted' } }
-      await session.log.insist({ records: [{ kind: `environment_${operation}_ended`, data }] })
-    }
   }
 
   /** @throws BrainError `overloaded` while the server drains. */
@@ -299,6 +274,7 @@ export class SessionService {
     for (const session of sessions) session.closing ??= 'draining'
     const ends = sessions.flatMap((session) => [
       session.turns.settled(),
+      session.environmentWork.settled(),
       ...[...session.openCalls.values()].map((call) => call.ended),
     ])
     if (!(await within(Promise.all(ends), graceMs))) await Promise.all(sessions.map((one) => this.#interrupt(one)))
@@ -306,6 +282,13 @@ export class SessionService {
     await within(this.#parts.requests.settled(), ANSWER_MS)
   }
 }
+
+const secretsOf = ({ model, environments }: CreateRequest): SessionSecrets => ({
+  apiKey: model.api_key,
+  environments: Object.fromEntries(
+    environments.flatMap(({ name, credential }) => (credential === undefined ? [] : [[name, credential]])),
+  ),
+})
 
 export function assertNotOver(session: LiveSession, what: string): void {
   const status: SessionStatus = session.state.status

@@ -13,6 +13,7 @@ import type { Logger } from '../kernel/logger.ts'
 import type { SessionHosts } from './application-hosts.ts'
 import type { Credentials } from './credentials.ts'
 import { LiveSession } from './live-session.ts'
+import { readSecrets } from './session-secrets.ts'
 
 export type SessionsParts = {
   readonly journal: Journal
@@ -50,7 +51,15 @@ export class Sessions {
    * @throws BrainError `not_found`, also for another tenant's session (contract A3).
    */
   async use<Result>(tenant: TenantId, id: SessionId, work: (session: LiveSession) => Promise<Result>): Promise<Result> {
-    const session = await this.#hold(tenant, id)
+    return this.#use(await this.#hold(tenant, id), work)
+  }
+
+  /** As {@link use}, for who was let in by something else than a tenant's token. */
+  async useAny<Result>(id: SessionId, work: (session: LiveSession) => Promise<Result>): Promise<Result> {
+    return this.#use(await this.#hold(undefined, id), work)
+  }
+
+  async #use<Result>(session: LiveSession, work: (session: LiveSession) => Promise<Result>): Promise<Result> {
     try {
       return await work(session)
     } finally {
@@ -110,10 +119,10 @@ export class Sessions {
     )
   }
 
-  async #hold(tenant: TenantId, id: SessionId): Promise<LiveSession> {
+  async #hold(tenant: TenantId | undefined, id: SessionId): Promise<LiveSession> {
     for (;;) {
       const session = this.#live.get(id) ?? (await this.#openOnce(id))
-      if (session === undefined || session.tenant !== tenant)
+      if (session === undefined || (tenant !== undefined && session.tenant !== tenant))
         throw new BrainError('not_found', `Cannot find session "${id}"`)
       if (this.#live.get(id) !== session) continue // let go while this waited for it
       session.users++
@@ -170,7 +179,7 @@ export class Sessions {
         'model_provider_failed',
         `Cannot call the model: provider "${model.provider}" is not part of this server any more`,
       )
-    const apiKey = await this.#parts.credentials.get(session)
+    const { apiKey } = readSecrets(await this.#parts.credentials.get(session))
     return { provider, name: model.name, apiKey, settings: model.script ?? null }
   }
 }

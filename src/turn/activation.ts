@@ -152,6 +152,16 @@ export class Activation implements LoopHost {
     return this.#budget.emit(bytes, () => this.#append(record))
   }
 
+  async environments(requestText: string): Promise<string> {
+    this.#assertOpen()
+    const { agentloop } = this.#session.configuration
+    const { environments: grants = [], environment = '' } = agentloop
+    const authority = { kind: 'granted', grants, within: environment } as const
+    const answer = await this.#session.dispatcher.environments.control.handleText(this.#session, authority, requestText)
+    this.#assertOpen()
+    return answer
+  }
+
   telemetry(record: Json): void {
     this.#session.logger.debug({ telemetry: record, session: this.#session.log.session }, 'loop telemetry')
   }

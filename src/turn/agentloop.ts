@@ -1,11 +1,18 @@
 import type { SessionId, TenantId } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
 import type { Message, ModelRequest, ModelResult, ToolDefinition, UserInput } from '../contract/message.ts'
-import type { SessionAgentloop, SessionConfiguration, SessionEnvironment } from '../contract/session-request.ts'
+import type { EnvironmentRef } from '../contract/environment.ts'
+import type { SessionAgentloop, SessionEnvironment } from '../contract/session-request.ts'
+import type { Placing } from '../dispatch/environments/places.ts'
 import type { JournalRecord, ToolInvocation } from '../journal/record.ts'
 
 /** A tool as a loop sees it (contract 7.2). */
-export type ActivationTool = ToolDefinition & { readonly environments: readonly string[] }
+export type ActivationTool = ToolDefinition & {
+  /** Where it can be called: environments that the session declared, and instances of them. */
+  readonly environments: readonly string[]
+  /** The same as references; only when one of their sequences is not 1. */
+  readonly environment_refs?: readonly EnvironmentRef[]
+}
 
 /** What a loop starts from (contract 7.2). */
 export type TurnInput = {
@@ -51,6 +58,8 @@ export interface LoopHost {
   kvPut(key: string, value: Json): Promise<number>
   kvDelete(key: string): Promise<number>
   emit(kind: string, data: Json): Promise<number>
+  /** Control of environments within the loop's grants (contract 5.4). @returns JSON text */
+  environments(requestText: string): Promise<string>
   telemetry(record: Json): void
 }
 
@@ -103,5 +112,5 @@ export interface Agentloops {
     tenant: TenantId,
     asked: { readonly implementation: Json; readonly environment?: SessionEnvironment },
   ): Promise<SessionAgentloop['implementation']>
-  of(configuration: SessionConfiguration): Agentloop
+  of(session: Placing): Agentloop
 }

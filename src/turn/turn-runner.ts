@@ -10,7 +10,8 @@ import { MARKER_KEY } from '../journal/session-state.ts'
 import { PAGE_BOUNDS } from '../journal/session-log.ts'
 import { ModelFailure } from '../model/model-provider.ts'
 import { Activation } from './activation.ts'
-import { type ActivationTool, AgentloopFailure, type TurnInput } from './agentloop.ts'
+import { activationTools } from './activation-tools.ts'
+import { AgentloopFailure, type TurnInput } from './agentloop.ts'
 import type { TurnSession } from './turn-session.ts'
 import { WakeWatcher } from './wake-watcher.ts'
 
@@ -28,6 +29,8 @@ export type TurnHooks = {
   readonly opening: () => readonly NewRecord[]
   /** Called after turns that nobody waits for: those that later records started. */
   readonly onRest: () => void
+  /** Called when a turn has come to its end, well or badly. */
+  readonly onTurnOver: (turn: number) => void
   /** Called when {@link TurnRunner.isBusy} may have changed, and after every record. */
   readonly onChange: () => void
 }
@@ -44,7 +47,7 @@ export class TurnRunner {
   constructor(session: TurnSession, hooks: TurnHooks) {
     this.#session = session
     this.#hooks = hooks
-    this.#wakes = new WakeWatcher(session.state.marker, () => void this.#wake())
+    this.#wakes = new WakeWatcher(session.state, () => void this.#wake())
     session.log.follow({
       records: (records) => {
         this.#wakes.records(records)
@@ -137,7 +140,9 @@ export class TurnRunner {
     try {
       const opened = await this.#open(trigger, claim)
       onOpened(opened)
-      if ('sequence' in opened) await this.#activate(trigger, opened.sequence, stop)
+      if (!('sequence' in opened)) return
+      await this.#activate(trigger, opened.sequence, stop)
+      this.#hooks.onTurnOver(opened.sequence)
     } finally {
       this.#stop = undefined
       over.resolve()
@@ -209,11 +214,7 @@ export class TurnRunner {
       events,
       configuration: configuration.agentloop.configuration,
       system: configuration.system,
-      tools: configuration.tools.map((tool): ActivationTool => {
-        const { name, description, input_schema, output_schema } = tool
-        const environments = Object.keys(tool.placements)
-        return { name, description, input_schema, output_schema: output_schema ?? {}, environments }
-      }),
+      tools: activationTools(this.#session),
       runtime: {
         logical_time_ms: started.recorded_at_ms,
         deterministic_seed: [...createHash('sha256').update(`${log.session} ${started.sequence}`).digest()],

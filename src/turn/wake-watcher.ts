@@ -1,3 +1,4 @@
+import type { SessionState } from '../journal/session-state.ts'
 import type { JournalRecord } from '../journal/record.ts'
 import { advance, elapse, forget, quietAt, type Wakes } from './wakes.ts'
 
@@ -11,11 +12,11 @@ export class WakeWatcher {
   #timer: NodeJS.Timeout | undefined
 
   /**
-   * @param marker of the session as it was opened.
+   * @param state of the session as it was opened.
    * @param wake is called when the window has passed; it starts an activation unless one is running.
    */
-  constructor(marker: number, wake: () => void) {
-    this.#wakes = quietAt(marker)
+  constructor(state: Pick<SessionState, 'marker' | 'isStopped'>, wake: () => void) {
+    this.#wakes = quietAt(state.marker, state.isStopped)
     this.#wake = wake
   }
 

@@ -7,11 +7,14 @@ export const WAKE_WINDOW_MS = 5
  * When tools' later records start an activation (contract 3.4): a fold over the session's records and the passing of
  * its window. docs/journal.md has the table of its transitions.
  *
- * W1  Only results, ends and events of calls of the loop are noted; no record of a call that was interrupted or direct.
+ * W1  Only results, ends and events of calls of the loop are noted, and what controllers of environments say; no record of
+ *     a call that was interrupted or direct.
  * W2  The first noted record fixes the window; later ones do not extend it.
  * W3  An activation is due for as long as a noted record lies beyond the completion marker; one that succeeds and has
  *     not been given them all is followed by another.
  * W4  An interruption of the session and a failed turn forget what was noted.
+ * W5  After an interruption of the session, and a turn that was stopped, controllers of environments wake nobody until
+ *     somebody speaks to the session.
  */
 export type Wakes = {
   /** `quiet`: nothing is noted. `gathering`: the window is open. `due`: it has passed. */
@@ -24,22 +27,28 @@ export type Wakes = {
   readonly silent: ReadonlySet<number>
   /** Everything up to here was delivered to a successful activation. */
   readonly marker: number
+  /** Whether controllers of environments are not heard. */
+  readonly isMuted: boolean
 }
 
-export const quietAt = (marker: number): Wakes => ({
+export const quietAt = (marker: number, isMuted = false): Wakes => ({
   phase: 'quiet',
   noted: new Map(),
   at: 0,
   silent: new Set(),
   marker,
+  isMuted,
 })
 
 /** A record was committed. */
 export function advance(wakes: Wakes, record: JournalRecord, now: number): Wakes {
   switch (record.event_type) {
     case 'session_interrupted':
+      return { ...forget(wakes), isMuted: true }
     case 'turn_failed':
-      return forget(wakes)
+      return { ...forget(wakes), isMuted: wakes.isMuted || isStopped(record) }
+    case 'turn_started':
+      return isSpoken(record) ? { ...wakes, isMuted: false } : wakes
     case 'turn_ended': {
       const marker = dataOf(record, 'turn_ended')?.events_through ?? wakes.marker
       return keep({ ...wakes, marker }, (sequence) => sequence > marker)
@@ -49,9 +58,26 @@ export function advance(wakes: Wakes, record: JournalRecord, now: number): Wakes
     case 'tool_cancel_started':
       return silence(wakes, dataOf(record, 'tool_cancel_started')?.target_sequence ?? 0)
     default:
-      return record.origin?.kind === 'tool' ? heard(wakes, record, now) : wakes
+      return said(wakes, record, now)
   }
 }
+
+/** A record of a tool or of the controller of an environment. */
+function said(wakes: Wakes, record: JournalRecord, now: number): Wakes {
+  if (record.origin?.kind === 'tool') return heard(wakes, record, now)
+  const isHeard = record.origin?.kind === 'environment' && !wakes.isMuted
+  return isHeard ? note(wakes, ENVIRONMENTS, record.sequence, now) : wakes
+}
+
+/** Stands where a call would: what controllers of environments say belongs to none. */
+const ENVIRONMENTS = 0
+
+/** Whether somebody speaks to the session with it. */
+const isSpoken = (record: JournalRecord): boolean => 'input' in (dataOf(record, 'turn_started') ?? {})
+
+/** Whether somebody stopped the turn, rather than that it failed. */
+const isStopped = (record: JournalRecord): boolean =>
+  ['cancelled', 'interrupted'].includes(dataOf(record, 'turn_failed')?.code ?? '')
 
 /** Its time has come, perhaps: the window's timer fired. */
 export const elapse = (wakes: Wakes, now: number): Wakes =>
@@ -74,6 +100,10 @@ function heard(wakes: Wakes, record: JournalRecord, now: number): Wakes {
   if (wakes.silent.has(call)) return hasEnded ? hear(wakes, call) : wakes
   const isWaking = hasEnded || kind === 'tool_result_emitted' || !isReservedKind(kind)
   if (!isWaking) return wakes
+  return note(wakes, call, sequence, now)
+}
+
+function note(wakes: Wakes, call: number, sequence: number, now: number): Wakes {
   const noted = new Map(wakes.noted).set(call, sequence)
   return wakes.phase === 'quiet'
     ? { ...wakes, phase: 'gathering', noted, at: now + WAKE_WINDOW_MS }

@@ -453,7 +453,9 @@ describe.concurrent('a session with host tools', () => {
     expect(await reasonOf({}, unknown)).toContain('not registered')
     expect(await reasonOf({}, { ...environment, host_id: undefined })).toContain('host_id')
     expect(await reasonOf({}, { ...environment, url: 'https://x.example' })).toContain('url')
-    expect(await reasonOf({}, { ...environment, lifecycle: 'manual' })).toContain('manual')
+    expect(await reasonOf({}, { ...environment, template: { max_instances: 1, configuration_schema: {} } })).toContain(
+      'template',
+    )
     const implementation = { type: 'brain_component', entrypoint: 'run', id: 'a'.repeat(64) }
     expect(await reasonOf({ placements: { app: { implementation } } }, environment)).toContain('host_function')
     expect(await reasonOf({ description: undefined }, environment)).toContain('description')

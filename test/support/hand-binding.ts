@@ -1,3 +1,4 @@
+import { ACCEPTED, type OperationReceipt } from '../../src/dispatch/environments/environment-operation.ts'
 import type { BoundCall, CallServices, Receipt, RunningCall, ToolBinding } from '../../src/dispatch/tool-binding.ts'
 
 /** A call that a test conducts by hand, in the place of an executor. */
@@ -21,8 +22,8 @@ export class HandBinding implements ToolBinding {
 
   checkEnvironment(): void {}
 
-  setUp(): Promise<void> {
-    return Promise.resolve()
+  operate(): Promise<OperationReceipt> {
+    return Promise.resolve(ACCEPTED)
   }
 
   start(call: BoundCall, services: CallServices): RunningCall {

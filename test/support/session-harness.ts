@@ -3,12 +3,18 @@ import { afterAll } from 'vitest'
 import type { BrainError } from '../../src/kernel/errors.ts'
 import { localTenant, type SessionId } from '../../src/kernel/ids.ts'
 import type { Json } from '../../src/kernel/json.ts'
+import type { SessionEnvironment } from '../../src/contract/session-request.ts'
+import type { ToolFailure } from '../../src/contract/tool-failure.ts'
 import type { SchemaChecker } from '../../src/contract/schema-checker.ts'
 import { defaultLimits, type Limits } from '../../src/contract/limits.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openMemoryJournal } from '../../src/journal/memory/memory-journal.ts'
 import type { JournalRecord } from '../../src/journal/record.ts'
 import { Dispatcher } from '../../src/dispatch/dispatcher.ts'
+import { Callbacks } from '../../src/dispatch/environments/callbacks.ts'
+import { openEnvironments } from '../../src/dispatch/environments/environments.ts'
+import { Reporters } from '../../src/dispatch/environments/reporters.ts'
+import type { ToolBinding } from '../../src/dispatch/tool-binding.ts'
 import type { CallLog } from '../../src/dispatch/call-log.ts'
 import { openSchemaChecker } from '../../src/dispatch/schemas/open-schema-checker.ts'
 import { toProblem } from '../../src/http/problem.ts'
@@ -25,6 +31,7 @@ import { ToolActivity } from '../../src/session/tool-activity.ts'
 import type { Agentloop, Agentloops } from '../../src/turn/agentloop.ts'
 import { ServedAgentloops } from '../../src/turn/loops/served-agentloops.ts'
 import { ComponentLoops } from '../../src/turn/loops/component/component-loops.ts'
+import { RemoteLoops } from '../../src/turn/loops/remote/remote-loops.ts'
 import { HandBinding } from './hand-binding.ts'
 
 export const TOOL_IMPLEMENTATION = {
@@ -91,12 +98,16 @@ export function openHarness(options: HarnessOptions = {}) {
     forget: async (session: SessionId) => void secrets.delete(session),
   }
   const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+  const bindings = new Map<SessionEnvironment['driver'], ToolBinding>([['brain', binding]])
+  const callbacks = new Callbacks(() => 'http://127.0.0.1:1')
+  const reporters = new Reporters({ baseUrl: () => 'http://127.0.0.1:1', sign: (text) => Buffer.from(text) })
   const dispatcher = new Dispatcher({
     limits,
     schemas,
     callLogs,
     logger: silent,
-    bindings: new Map([['brain', binding]]),
+    bindings,
+    environments: openEnvironments({ bindings, schemas, callbacks, reporters, logger: silent }),
   })
   const providers = new Map<string, ModelProvider>([
     ['scripted', options.provider ?? scriptedProvider([{ text: 'done' }])],
@@ -110,6 +121,7 @@ export function openHarness(options: HarnessOptions = {}) {
       callLogs,
       limits,
     }),
+    new RemoteLoops({ send: neverCalled, callbacks, callLogs, limits }),
   )
   const { loop } = options
   const loops: Agentloops = loop === undefined ? served : { check: served.check, of: () => loop }
@@ -125,7 +137,7 @@ export function openHarness(options: HarnessOptions = {}) {
     logger: silent,
     defaultIdleTtlMs: options.defaultIdleTtlMs,
   })
-  const encodeError = (error: BrainError): Answer => {
+  const encodeError = (error: BrainError | ToolFailure): Answer => {
     const { status, body } = toProblem(error)
     return { status, body: JSON.stringify(body) }
   }
@@ -142,8 +154,6 @@ export function openHarness(options: HarnessOptions = {}) {
     providers,
     credentials,
     callLogs,
-    files: { destroy: async () => undefined },
-    workspaceName: (session, environment) => `${session}/${environment}`,
   })
   const calls = new DirectCalls({
     sessions,

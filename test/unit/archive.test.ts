@@ -219,9 +219,9 @@ describe('exportSession() and importSession()', () => {
       [
         forged(
           lines,
-          edit(4, (record) => (record.event_type = 'environment_declared')),
+          edit(4, (record) => (record.event_type = 'environment_unreachable')),
         ),
-        'knows no records of kind "environment_declared"',
+        'knows no records of kind "environment_unreachable"',
       ],
       [
         forged(

@@ -4,7 +4,8 @@ import { isIdentifier, parseComponentId, type ComponentId } from '../../kernel/i
 import { isJsonObject, type Json } from '../../kernel/json.ts'
 import type { BrainEnvironment, ComponentImplementation, SessionEnvironment } from '../../contract/session-request.ts'
 import type { BoundCall, CallServices, Receipt, RunningCall, ToolBinding } from '../../dispatch/tool-binding.ts'
-import { assertRunnable, type BrainEnv } from '../../sandbox/brain-env.ts'
+import { ACCEPTED } from '../../dispatch/environments/environment-operation.ts'
+import { assertRunnable, type BrainEnv, workspaceName } from '../../sandbox/brain-env.ts'
 import type {
   Components,
   Execution,
@@ -43,7 +44,10 @@ export function componentBinding(parts: ComponentBindingParts): ToolBinding {
     },
     checkEnvironment: (_tenant, environment) => parts.brainEnv.check(ownEnvironment(environment).configuration),
     // Its directories come into being when they are used.
-    setUp: () => Promise.resolve(),
+    async operate({ session, place, request }) {
+      if (request.type === 'teardown') await parts.sandbox.files.destroy(workspaceName(session, place.reference.name))
+      return ACCEPTED
+    },
     start: (call, services) => startCall(parts, call, services),
   }
 }
@@ -80,7 +84,7 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
     const spent = performance.now() - began
     execution = parts.sandbox.invoke(
       {
-        key: [call.session, call.environment.name, call.tool, id].join('/'),
+        key: [call.session, call.place.reference.name, call.tool, id].join('/'),
         owner: call.session,
         component,
         entry: {
@@ -90,7 +94,7 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
           deadlineAtMs: call.deadlineAtMs,
         },
         ...(call.deadlineInMs === undefined ? {} : { deadlineInMs: Math.max(0, call.deadlineInMs - spent) }),
-        ...parts.brainEnv.grants(call.session, ownEnvironment(call.environment)),
+        ...parts.brainEnv.grants(call.session, ownEnvironment(call.place.environment)),
       },
       { call: (method, args) => callHost(services, method, args) },
     )

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { BrainError } from '../../kernel/errors.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { HostEnvironment, SessionEnvironment } from '../../contract/session-request.ts'
+import { ACCEPTED } from '../../dispatch/environments/environment-operation.ts'
 import type { ToolBinding } from '../../dispatch/tool-binding.ts'
 import { hostIsNotConnected } from './host.ts'
 import type { Hosts } from './hosts.ts'
@@ -23,13 +24,14 @@ export function hostBinding(hosts: Hosts): ToolBinding {
           `Cannot create the session: environment "${name}" names host ${JSON.stringify(id.slice(0, 80))}, which is not registered; POST /v1/hosts registers one`,
         )
     },
-    async setUp(tenant, environment) {
-      const { name, host_id: id } = hosted(environment)
-      if (hosts.find(tenant, id)?.isConnected !== true)
+    async operate({ tenant, place, request }) {
+      const { name, host_id: id } = hosted(place.environment)
+      if (request.type === 'setup' && hosts.find(tenant, id)?.isConnected !== true)
         throw new BrainError('executor_failed', `Cannot set up environment "${name}": its host is not connected`)
+      return ACCEPTED
     },
     start(call, services) {
-      const host = hosts.find(call.tenant, hosted(call.environment).host_id)
+      const host = hosts.find(call.tenant, hosted(call.place.environment).host_id)
       return host?.start(call, parseImplementation(call.implementation).name, services) ?? hostIsNotConnected()
     },
   }

@@ -215,7 +215,7 @@ export class Host {
   }
 
   /** @returns when a stream has taken it. */
-  #cancel({ session, environment, sequence: target }: BoundCall, sequence: number): Promise<void> {
+  #cancel({ session, place, sequence: target }: BoundCall, sequence: number): Promise<void> {
     const told = Promise.withResolvers<void>()
     const lost = (): void => told.reject(new Error('the host cannot be told'))
     if (!this.isConnected || this.#waiting('cancel_tool') >= this.#limits.hostCommands) lost()
@@ -223,7 +223,7 @@ export class Host {
       this.#send({
         command: {
           session_id: session,
-          environment: environment.name,
+          ...whereOf(place),
           sequence,
           deadline_at_ms: Date.now() + CANCEL_MS,
           operation: { type: 'cancel_tool', target_sequence: target },
@@ -243,9 +243,14 @@ export const over = (receipt: Receipt): RunningCall => ({
 
 export const hostIsNotConnected = (): RunningCall => over(notConnected())
 
+const whereOf = ({ reference, template }: BoundCall['place']): { environment: string; template?: string } => ({
+  environment: reference.name,
+  ...(template === reference.name ? {} : { template }),
+})
+
 const invocationOf = (call: BoundCall, name: string): HostCommand => ({
   session_id: call.session,
-  environment: call.environment.name,
+  ...whereOf(call.place),
   sequence: call.sequence,
   ...(call.deadlineAtMs === 0 ? {} : { deadline_at_ms: call.deadlineAtMs }),
   operation: { type: 'invoke_tool', name, input: JSON.parse(call.input) as Json },

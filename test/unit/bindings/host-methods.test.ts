@@ -5,7 +5,7 @@ import type { BoundCall, CallServices } from '../../../src/dispatch/tool-binding
 import { BrainEnv } from '../../../src/sandbox/brain-env.ts'
 import type { HostServices, Sandbox } from '../../../src/sandbox/sandbox.ts'
 import type { LoopHost } from '../../../src/turn/agentloop.ts'
-import { TextHost } from '../../../src/turn/loops/component/text-host.ts'
+import { TextHost } from '../../../src/turn/loops/text-host.ts'
 
 const AGENTLOOP_METHODS = ['dispatch', 'events', 'setTranscript', 'kvRead', 'kvPut', 'kvDelete'] as const
 const TOOL_METHODS = ['emitResult', 'returned', 'finish'] as const
@@ -30,7 +30,8 @@ function servicesOfTool(): Promise<HostServices> {
   })
   const environment = { name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} } as const
   const implementation = { type: 'brain_component', entrypoint: 'run', id }
-  binding.start({ environment, implementation } as unknown as BoundCall, {} as CallServices)
+  const place = { environment, reference: { name: 'box', sequence: 1 }, template: 'box' }
+  binding.start({ place, implementation } as unknown as BoundCall, {} as CallServices)
   return promise
 }
 

@@ -12,6 +12,7 @@ const session = newSessionId()
 /** The services of one call; each waits until the test lets it go on. */
 class HeldServices implements CallServices {
   isOpen = true
+  readonly ended = new Promise<void>(() => undefined)
   readonly done: string[] = []
   readonly #held: (() => void)[] = []
   readonly #isHeld: boolean
@@ -52,7 +53,12 @@ const callOf = (sequence: number, deadlineAtMs = 0): BoundCall => ({
   session,
   sequence,
   tool: 'lookup',
-  environment: { name: 'app', driver: 'host', host_id: 'h', configuration: null, lifecycle: 'automatic' },
+  place: {
+    environment: { name: 'app', driver: 'host', host_id: 'h', configuration: null, lifecycle: 'automatic' },
+    reference: { name: 'app', sequence: 1 },
+    template: 'app',
+  },
+  grants: [],
   implementation: { type: 'host_function', name: 'lookup' },
   input: '{"id":7}',
   deadlineAtMs,

@@ -5,7 +5,7 @@ import { parseModelRequest } from '../../../src/turn/model-request.ts'
 import { CallNotes } from '../../../src/dispatch/call-log.ts'
 import { parseCreateRequest } from '../../../src/session/create-request.ts'
 import type { LoopHost } from '../../../src/turn/agentloop.ts'
-import { TextHost } from '../../../src/turn/loops/component/text-host.ts'
+import { TextHost } from '../../../src/turn/loops/text-host.ts'
 
 const FIRST = /at (messages|transcript)?\[0\]/
 const LONGEST = 200

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { BrainError } from '../../../src/kernel/errors.ts'
 import { defaultLimits } from '../../../src/contract/limits.ts'
+import type { ToolFailure } from '../../../src/contract/tool-failure.ts'
 import { openMemoryJournal } from '../../../src/journal/memory/memory-journal.ts'
 import { Requests, type ClaimInHand } from '../../../src/session/requests.ts'
 
@@ -8,7 +9,7 @@ const claim = { scope: 'local:x', key: 'k', digest: 'd' }
 
 function open() {
   const journal = openMemoryJournal({ limits: defaultLimits })
-  const encodeError = (error: BrainError) => ({ status: 400, body: JSON.stringify({ code: error.code }) })
+  const encodeError = (error: BrainError | ToolFailure) => ({ status: 400, body: JSON.stringify({ code: error.code }) })
   const fresh = (): Requests => new Requests({ journal, encodeError })
   let runs = 0
   const work = (requests: Requests, result: () => Promise<string>) => ({

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { defaultLimits } from '../../../src/contract/limits.ts'
-import type { SessionConfiguration } from '../../../src/contract/session-request.ts'
+import type { Place } from '../../../src/dispatch/environments/environment-operation.ts'
 import { newSessionId } from '../../../src/kernel/ids.ts'
 import { BrainEnv } from '../../../src/sandbox/brain-env.ts'
 import type { Execution, HostServices, InvocationEnd } from '../../../src/sandbox/sandbox.ts'
@@ -9,10 +9,11 @@ import { ComponentLoops } from '../../../src/turn/loops/component/component-loop
 
 const facts = { stdout: '', stderr: '', runMs: 0, cpuMs: 0, fileOps: 0, hostCalls: 0 }
 const implementation = { type: 'brain_component', entrypoint: 'turn', id: 'a'.repeat(64) } as const
-const configuration = {
-  agentloop: { implementation, environment: 'box', configuration: null },
-  environments: [{ name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} }],
-} as unknown as SessionConfiguration
+const place: Place = {
+  environment: { name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} },
+  reference: { name: 'box', sequence: 1 },
+  template: 'box',
+}
 const input: TurnInput = {
   transcript: [],
   kv: {},
@@ -52,7 +53,7 @@ function tireless(guestCpuSecs: number, request: readonly [string, string], most
   })
   const host = { kvPut: async () => 1 } as unknown as LoopHost
   const context = { session: newSessionId(), sequence: 1, signal: new AbortController().signal }
-  return loops.of(implementation, configuration).run(input, host, context)
+  return loops.of(implementation, place).run(input, host, context)
 }
 
 const large = JSON.stringify(Array.from({ length: 10_000 }, () => ({})))

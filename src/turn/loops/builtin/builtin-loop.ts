@@ -1,5 +1,6 @@
 import type { Json } from '../../../kernel/json.ts'
 import type { Block, Message, ToolResultBlock, ToolUseBlock } from '../../../contract/message.ts'
+import type { EnvironmentRef } from '../../../contract/environment.ts'
 import { dataOf, type JournalRecord, type ToolInvocation } from '../../../journal/record.ts'
 import type { ActivationTool, Agentloop, LoopHost, ToolReturn, TurnInput } from '../../agentloop.ts'
 import { Observations } from './observations.ts'
@@ -123,7 +124,7 @@ type Plan = { readonly invocation: ToolInvocation } | { readonly refusal: ToolRe
 /** A call that dispatch would refuse is answered here, so that it does not take its batch with it. */
 function planOf(use: ToolUseBlock, tools: readonly ActivationTool[]): Plan {
   const tool = tools.find((candidate) => candidate.name === use.name)
-  const [environment, another] = tool?.environments ?? []
+  const [environment, another] = placesOf(tool)
   const refuse = (code: string, message: string): Plan => ({
     refusal: { type: 'tool_result', tool_use_id: use.id, content: { code, message }, is_error: true },
   })
@@ -131,7 +132,23 @@ function planOf(use: ToolUseBlock, tools: readonly ActivationTool[]): Plan {
     return refuse('unknown_tool', `There is no tool "${use.name}" in this session`)
   if (another !== undefined)
     return refuse('invalid_request', `Tool "${use.name}" is placed in several environments; this loop needs one`)
-  return { invocation: { call_id: use.id, name: use.name, environment, input: use.input } }
+  const { name, sequence } = environment
+  return {
+    invocation: {
+      call_id: use.id,
+      name: use.name,
+      environment: name,
+      ...(sequence === 1 ? {} : { environment_sequence: sequence }),
+      input: use.input,
+    },
+  }
+}
+
+/** Where a tool can be called; where it was declared goes before what was made of that later. */
+function placesOf(tool: ActivationTool | undefined): readonly EnvironmentRef[] {
+  const refs = tool?.environment_refs ?? tool?.environments.map((name) => ({ name, sequence: 1 })) ?? []
+  const declared = refs.filter(({ sequence }) => sequence === 1)
+  return declared.length > 0 ? declared : refs
 }
 
 /** Models repeat ids or leave them out; a batch must not (contract 7.3). */

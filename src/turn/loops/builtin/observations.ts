@@ -39,7 +39,7 @@ export class Observations {
       const call = dataOf(record, 'tool_call_started')
       if (call !== undefined && record.origin?.kind === 'application') this.#direct.add(record.sequence)
       const target = targetOf(record)
-      if (target === undefined) return []
+      if (target === undefined) return this.#observed(record)
       const shown = this.#show(record, target)
       if (record.event_type !== 'tool_result_emitted') this.#direct.delete(target)
       return shown
@@ -52,6 +52,15 @@ export class Observations {
     if (result === undefined) return []
     this.#seen.add(record.sequence)
     return [{ type: 'text', text: OBSERVATION_PREFIX + JSON.stringify({ call: target, ...result }) }]
+  }
+
+  /** What the controller of an environment has observed. */
+  #observed(record: JournalRecord): TextBlock[] {
+    const data = dataOf(record, 'environment_observation')
+    if (data === undefined || record.origin?.kind !== 'environment' || this.#seen.has(record.sequence)) return []
+    this.#seen.add(record.sequence)
+    const { name: environment } = record.origin.environment
+    return [{ type: 'text', text: OBSERVATION_PREFIX + JSON.stringify({ environment, ...data }) }]
   }
 
   async save(host: LoopHost): Promise<void> {

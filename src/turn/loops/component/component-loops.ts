@@ -5,11 +5,11 @@ import { type Json, parseJson } from '../../../kernel/json.ts'
 import { describeLimit, type Limits } from '../../../contract/limits.ts'
 import type {
   ComponentLoopImplementation,
-  SessionConfiguration,
   BrainEnvironment,
   SessionEnvironment,
 } from '../../../contract/session-request.ts'
 import { CallNotes, type CallLogs } from '../../../dispatch/call-log.ts'
+import type { Place } from '../../../dispatch/environments/environment-operation.ts'
 import { assertRunnable, type BrainEnv } from '../../../sandbox/brain-env.ts'
 import type {
   AgentloopEntry,
@@ -26,7 +26,7 @@ import {
   type LoopHost,
   type TurnInput,
 } from '../../agentloop.ts'
-import { TextHost } from './text-host.ts'
+import { TextHost } from '../text-host.ts'
 
 export type ComponentLoopsParts = {
   readonly sandbox: Pick<Sandbox, 'level' | 'invoke'>
@@ -75,8 +75,8 @@ export class ComponentLoops {
     return parsed.data
   }
 
-  of({ id }: ComponentLoopImplementation, { agentloop, environments }: SessionConfiguration): Agentloop {
-    const environment = environments.find(({ name }) => name === agentloop.environment)
+  of({ id }: ComponentLoopImplementation, place: Place | undefined): Agentloop {
+    const environment = place?.environment
     return {
       run: (input, host, context) => {
         // A session that was imported may name anything.

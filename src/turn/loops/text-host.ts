@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import { BrainError } from '../../../kernel/errors.ts'
-import { type Json, parseJson } from '../../../kernel/json.ts'
-import { listOf } from '../../../contract/list-of.ts'
-import { jsonSchema, messageSchema } from '../../../contract/message-schema.ts'
-import type { Message } from '../../../contract/message.ts'
-import type { CallNotes } from '../../../dispatch/call-log.ts'
-import type { ToolInvocation } from '../../../journal/record.ts'
-import type { HostMethod, HostServices } from '../../../sandbox/sandbox.ts'
-import type { LoopHost } from '../../agentloop.ts'
-import { tellGuest } from '../../model-caller.ts'
-import { parseModelRequest } from '../../model-request.ts'
+import { BrainError } from '../../kernel/errors.ts'
+import { type Json, parseJson } from '../../kernel/json.ts'
+import { listOf } from '../../contract/list-of.ts'
+import { jsonSchema, messageSchema } from '../../contract/message-schema.ts'
+import type { Message } from '../../contract/message.ts'
+import type { CallNotes } from '../../dispatch/call-log.ts'
+import type { ToolInvocation } from '../../journal/record.ts'
+import type { HostMethod, HostServices } from '../../sandbox/sandbox.ts'
+import type { LoopHost } from '../agentloop.ts'
+import { tellGuest } from '../model-caller.ts'
+import { parseModelRequest } from '../model-request.ts'
 
 /** Longest `call_id`: models give ids of up to some 60 characters. */
 const CALL_ID_CHARACTERS = 256
@@ -59,8 +59,7 @@ export class TextHost implements HostServices {
       this.#notes.add({ type: 'telemetry', record: first })
       return ''
     }
-    if (method === 'environments')
-      throw new BrainError('unsupported_host_call', 'Cannot use environments: this agentloop was granted none')
+    if (method === 'environments') return this.#host.environments(first)
     const ask = JSON_ANSWERS[method]
     if (ask === undefined) throw new BrainError('unsupported_host_call', `Cannot call ${method}: it is for tools`)
     const answer = await this.#serve(() => ask(this.#host, first, second))

@@ -1,0 +1,126 @@
+import { BrainError } from '../../kernel/errors.ts'
+import { isJsonObject, type Json } from '../../kernel/json.ts'
+import type { EnvironmentReceipt } from '../../contract/environment-protocol.ts'
+import type { Callbacks } from '../../dispatch/environments/callbacks.ts'
+import type { EnvironmentOperation, OperationReceipt } from '../../dispatch/environments/environment-operation.ts'
+import type { BoundCall, CallServices, Receipt, RunningCall, ToolBinding } from '../../dispatch/tool-binding.ts'
+import { RemoteCall } from '../remote-call.ts'
+import { type HttpEnvironments, NOT_REACHED, placedElsewhere } from './http-environments.ts'
+import { serveTool, TOOL_METHODS } from './tool-callback.ts'
+
+export type EnvironmentBindingParts = {
+  readonly environments: HttpEnvironments
+  readonly callbacks: Callbacks
+}
+
+/** Runs tools in environments that speak `environment/v1` (contract 5). */
+export function environmentBinding({ environments, callbacks }: EnvironmentBindingParts): ToolBinding {
+  return {
+    driver: 'http',
+    async checkPlacement(_tenant, implementation, environment) {
+      if (!isJsonObject(implementation))
+        throw new BrainError(
+          'invalid_request',
+          `Cannot place a tool in environment "${environment.name}": its implementation must be an object that the environment understands`,
+        )
+    },
+    checkEnvironment(_tenant, environment) {
+      if (environment.driver === 'http') environments.check(environment)
+    },
+    async operate(operation) {
+      placedElsewhere(operation.place)
+      return toOperationReceipt(operation, await environments.send(operation))
+    },
+    start: (call, services) => startCall({ environments, callbacks }, call, services),
+  }
+}
+
+/** Which receipts are success depends on what was asked (contract 5.1). */
+function toOperationReceipt({ request }: EnvironmentOperation, receipt: EnvironmentReceipt): OperationReceipt {
+  switch (receipt.type) {
+    case 'accepted': {
+      const { on_turn_end: onTurnEnd } = receipt
+      return { type: 'accepted', ...(onTurnEnd === undefined ? {} : { onTurnEnd }) }
+    }
+    case 'result':
+      return request.type === 'setup' || request.type === 'call' ? receipt : NOT_REACHED
+    case 'failure': {
+      const { type, ...error } = receipt
+      return { type, error }
+    }
+    case 'unknown':
+      return receipt
+    case 'progress':
+    case 'returned':
+      return NOT_REACHED
+    default:
+      return receipt satisfies never
+  }
+}
+
+const GRACE_MS = 10_000
+
+const isOver = (): BrainError => new BrainError('invalid_request', 'Cannot use this execution any more: it is finished')
+
+const wasCancelled = (): BrainError => new BrainError('cancelled', 'Cannot go on: this execution was cancelled')
+
+function startCall(
+  { environments, callbacks }: EnvironmentBindingParts,
+  call: BoundCall,
+  services: CallServices,
+): RunningCall {
+  const { session, sequence, place, grants, implementation, deadlineInMs } = call
+  const stop = new AbortController()
+  const remote = new RemoteCall(services, () => undefined)
+  const methods = grants.length === 0 ? TOOL_METHODS : [...TOOL_METHODS, 'environments']
+  const opened = callbacks.open(session, sequence, methods, (method, input) => serveTool(remote, method, input))
+  let refusal = isOver
+  void services.ended.then(() => opened.close(refusal()))
+  const sending = environments.send({
+    session,
+    place,
+    sequence,
+    request: {
+      type: 'execute',
+      implementation,
+      input: JSON.parse(call.input) as Json,
+      ...(deadlineInMs === undefined ? {} : { deadline_ms: Math.max(0, Math.floor(deadlineInMs)) }),
+      callback: opened.callback,
+    },
+    // Who waits for the call ends it; this is for a connection that outlives that.
+    totalMs: deadlineInMs === undefined ? undefined : deadlineInMs + GRACE_MS,
+    signal: stop.signal,
+  })
+  void sending.then((receipt) => remote.conclude(toReceipt(receipt)))
+  return {
+    receipt: remote.receipt,
+    async cancel(reason, cancelSequence) {
+      if (reason === 'cancelled') refusal = wasCancelled
+      remote.end({ type: 'stopped', reason })
+      const request = { type: 'cancel', target_sequence: sequence } as const
+      const receipt = await environments.send({ session, place, sequence: cancelSequence, request })
+      stop.abort()
+      if (receipt.type !== 'accepted') throw new Error('the environment has not accepted the cancellation')
+    },
+  }
+}
+
+function toReceipt(receipt: EnvironmentReceipt): Receipt {
+  switch (receipt.type) {
+    case 'result':
+      return { type: 'result', text: JSON.stringify(receipt.output) }
+    case 'returned':
+      return { type: 'result', text: receipt.output === undefined ? '' : JSON.stringify(receipt.output) }
+    case 'failure': {
+      const { code, message, retryable, details } = receipt
+      return { type: 'failure', error: { code, message, retryable, ...(details === undefined ? {} : { details }) } }
+    }
+    case 'unknown':
+      return receipt
+    case 'accepted':
+    case 'progress':
+      return { type: 'unknown', message: `The environment answered "${receipt.type}" while the execution was open` }
+    default:
+      return receipt satisfies never
+  }
+}

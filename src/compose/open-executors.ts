@@ -1,0 +1,69 @@
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from '../kernel/logger.ts'
+import { environmentBinding } from '../bindings/environment/environment-binding.ts'
+import { EnvironmentUrls } from '../bindings/environment/environment-urls.ts'
+import { HttpEnvironments } from '../bindings/environment/http-environments.ts'
+import { componentBinding } from '../bindings/component/component-binding.ts'
+import { hostBinding } from '../bindings/host/host-binding.ts'
+import type { Adapters } from '../compose.ts'
+import { type Config, isLoopback } from '../config/config.ts'
+import { Dispatcher } from '../dispatch/dispatcher.ts'
+import { Callbacks } from '../dispatch/environments/callbacks.ts'
+import { type Environments, openEnvironments } from '../dispatch/environments/environments.ts'
+import { Reporters } from '../dispatch/environments/reporters.ts'
+import { BrainEnv } from '../sandbox/brain-env.ts'
+import { readSecrets } from '../session/session-secrets.ts'
+import type { Agentloops } from '../turn/agentloop.ts'
+import { ComponentLoops } from '../turn/loops/component/component-loops.ts'
+import { RemoteLoops } from '../turn/loops/remote/remote-loops.ts'
+import { ServedAgentloops } from '../turn/loops/served-agentloops.ts'
+
+/** What runs tools and agentloops: every driver of environments, and what is done with environments themselves. */
+export type Executors = {
+  readonly dispatcher: Dispatcher
+  readonly loops: Agentloops
+  readonly environments: Environments
+}
+
+type Parts = Pick<Adapters, 'schemas' | 'sandbox' | 'components' | 'callLogs' | 'hosts' | 'credentials'> & {
+  readonly logger: Logger
+  /** Under which environments reach this server. */
+  readonly baseUrl: () => string
+}
+
+export function openExecutors(config: Config, parts: Parts): Executors {
+  const { schemas, sandbox, components, callLogs, hosts, credentials, logger, baseUrl } = parts
+  const { limits, allow, listen } = config
+  const brainEnv = new BrainEnv(allow, (name) => config.secrets.get(name))
+  const elsewhere = new HttpEnvironments({
+    urls: new EnvironmentUrls({ allow: allow.environmentUrls, isLocal: isLoopback(listen.host) }),
+    credentialOf: async (session, name) => readSecrets(await credentials.get(session)).environments[name],
+    limits,
+    logger,
+  })
+  const callbacks = new Callbacks(baseUrl)
+  const bindings = new Map(
+    [
+      componentBinding({ sandbox, components, brainEnv }),
+      hostBinding(hosts),
+      environmentBinding({ environments: elsewhere, callbacks }),
+    ].map((binding) => [binding.driver, binding]),
+  )
+  const reporters = new Reporters({ baseUrl, sign: (text) => credentials.sign(text) })
+  const environments = openEnvironments({ bindings, schemas, callbacks, reporters, logger })
+  const dispatcher = new Dispatcher({ limits, schemas, callLogs, logger, bindings, environments })
+  const loops = new ServedAgentloops(
+    new ComponentLoops({ sandbox, components, brainEnv, callLogs, limits }),
+    new RemoteLoops({ send: (sending) => elsewhere.send(sending), callbacks, callLogs, limits }),
+  )
+  return { dispatcher, loops, environments }
+}
+
+/** Under which environments reach this server: its public name, or where it listens. */
+export function baseUrlOf({ publicUrl, listen }: Config, app: FastifyInstance): string {
+  if (publicUrl !== undefined) return publicUrl.href.replace(/\/+$/, '')
+  const address = app.server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : listen.port
+  const host = ['0.0.0.0', '::'].includes(listen.host) ? '127.0.0.1' : listen.host
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}

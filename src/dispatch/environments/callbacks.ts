@@ -1,0 +1,97 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { BrainError } from '../../kernel/errors.ts'
+import type { SessionId } from '../../kernel/ids.ts'
+import type { Json } from '../../kernel/json.ts'
+import type { Callback } from '../../contract/environment-protocol.ts'
+
+/** Answers one request of whoever holds the token, with JSON text. */
+export type Serve = (method: string, input: Json) => Promise<string>
+
+export type OpenCallback = {
+  readonly callback: Callback
+  /** The token opens nothing any more: `not_found`, or the refusal that is given. */
+  close(refusal?: BrainError): void
+}
+
+/** Closed callbacks of which the refusal is remembered; the oldest are forgotten, and are `not_found` then. */
+const MOST_CLOSED = 4096
+
+type Entry = {
+  readonly digest: Buffer
+  readonly methods: ReadonlySet<string>
+  readonly serve: Serve
+  refusal: BrainError | undefined
+}
+
+const digestOf = (token: string): Buffer => createHash('sha256').update(token).digest()
+
+/**
+ * Tokens that environments are given for one execution, activation or operation (contract 5.2). They live in this process
+ * only: what they are for does not outlive it.
+ */
+export class Callbacks {
+  readonly #baseUrl: () => string
+  readonly #open = new Map<string, Entry>()
+  readonly #closed = new Map<string, Entry>()
+
+  /** @param baseUrl under which environments reach this server; asked for when the first is told. */
+  constructor(baseUrl: () => string) {
+    this.#baseUrl = baseUrl
+  }
+
+  open(session: SessionId, sequence: number, methods: readonly string[], serve: Serve): OpenCallback {
+    const id = `${session}/${sequence}`
+    const token = `bex_${randomBytes(32).toString('base64url')}`
+    const entry: Entry = { digest: digestOf(token), methods: new Set(methods), serve, refusal: undefined }
+    this.#open.set(id, entry)
+    return {
+      callback: { url: `${this.#baseUrl()}/v1/sessions/${session}/executions/${sequence}/call`, token, methods },
+      close: (refusal) => this.#close(id, entry, refusal),
+    }
+  }
+
+  #close(id: string, entry: Entry, refusal: BrainError | undefined): void {
+    if (!this.#open.delete(id) || refusal === undefined) return
+    entry.refusal = refusal
+    this.#closed.set(id, entry)
+    const [oldest] = this.#closed.keys()
+    if (this.#closed.size > MOST_CLOSED && oldest !== undefined) this.#closed.delete(oldest)
+  }
+
+  /** @throws BrainError `not_found` */
+  assertToken(session: SessionId, sequence: number, token: string): void {
+    this.#entry(session, sequence, token)
+  }
+
+  #entry(session: SessionId, sequence: number, token: string): Entry {
+    const id = `${session}/${sequence}`
+    const entry = this.#open.get(id) ?? this.#closed.get(id)
+    if (entry !== undefined && timingSafeEqual(digestOf(token), entry.digest)) return entry
+    throw new BrainError(
+      'not_found',
+      `Cannot find execution ${sequence} of session "${session}": this token does not open it`,
+    )
+  }
+
+  /**
+   * Serves a request by its token.
+   * @returns JSON text
+   * @throws BrainError `not_found` for another token or none that is open, `invalid_request` for a method that was not
+   *   granted, what the callback was closed with, and what the service says
+   */
+  async call(
+    session: SessionId,
+    sequence: number,
+    request: { readonly token: string; readonly method: string; readonly input: Json },
+  ): Promise<string> {
+    const entry = this.#entry(session, sequence, request.token)
+    if (entry.refusal !== undefined) throw entry.refusal
+    const { method, input } = request
+    if (!entry.methods.has(method))
+      throw new BrainError(
+        'invalid_request',
+        `Cannot call ${JSON.stringify(method.slice(0, 80))}: this execution was granted ${[...entry.methods].join(', ')}`,
+      )
+    return entry.serve(method, input)
+  }
+}

@@ -1,0 +1,219 @@
+import { BrainError, clip, messageOf } from '../../kernel/errors.ts'
+import type { TenantId } from '../../kernel/ids.ts'
+import type { Json, JsonObject } from '../../kernel/json.ts'
+import type { Logger } from '../../kernel/logger.ts'
+import type { SchemaChecker } from '../../contract/schema-checker.ts'
+import type { SessionEnvironment } from '../../contract/session-request.ts'
+import type { EnvironmentEntry } from '../../journal/environment-state.ts'
+import type { EnvironmentOperation as OperationKind } from '../../journal/record.ts'
+import type { SessionLog } from '../../journal/session-log.ts'
+import type { ToolBinding } from '../tool-binding.ts'
+import type { Callbacks, Serve } from './callbacks.ts'
+import type { EnvironmentOperation, OperationReceipt, Place } from './environment-operation.ts'
+import type { EnvironmentWork } from './environment-work.ts'
+import { endOf, type Invalid, toError } from './operation-ends.ts'
+import { assertUsable, placeOf, type Placing } from './places.ts'
+import type { Reporters } from './reporters.ts'
+
+/** The session whose environments are operated on. */
+export type OperatedSession = Placing & {
+  readonly tenant: TenantId
+  readonly log: SessionLog
+  readonly openCalls: ReadonlyMap<
+    number,
+    { readonly environment: string; interrupt(reason: 'cancelled'): Promise<void> }
+  >
+  readonly environmentWork: EnvironmentWork
+}
+
+export type EnvironmentOperationsParts = {
+  readonly bindings: ReadonlyMap<SessionEnvironment['driver'], ToolBinding>
+  readonly schemas: SchemaChecker
+  readonly callbacks: Callbacks
+  readonly reporters: Reporters
+  readonly logger: Logger
+  /** Services for the controller of a place, while an operation goes on. */
+  readonly services: (
+    session: OperatedSession,
+    place: Place,
+  ) => { readonly methods: readonly string[]; readonly serve: Serve }
+}
+
+type MethodCall = { readonly name: string; readonly input: Json; readonly outputSchema: JsonObject | undefined }
+
+type Asked = {
+  readonly kind: OperationKind
+  readonly request: EnvironmentOperation['request']
+  readonly outputSchema?: JsonObject | undefined
+  readonly signal: AbortSignal
+  /** How the start is written: an end of the session must come to its end, whatever the storage says at first. */
+  readonly how?: 'commit' | 'insist'
+}
+
+/** The end of the session's environments is not given up. */
+const NEVER = new AbortController().signal
+
+/**
+ * What is done to environments (contract 3.1, 5.1): the intent is committed, it is sent once, and what comes back is
+ * committed, whatever it is.
+ */
+export class EnvironmentOperations {
+  readonly #parts: EnvironmentOperationsParts
+
+  constructor(parts: EnvironmentOperationsParts) {
+    this.#parts = parts
+  }
+
+  /** @throws BrainError `invalid_request` for what the operator does not allow */
+  checkConfiguration({ tenant }: OperatedSession, base: SessionEnvironment, configuration: Json): void {
+    this.#binding(base).checkEnvironment(tenant, { ...base, configuration } as SessionEnvironment)
+  }
+
+  /** @throws as {@link #perform} */
+  async setUp(session: OperatedSession, entry: EnvironmentEntry, how: Asked['how'] = 'commit'): Promise<void> {
+    const request = { type: 'setup', configuration: entry.configuration } as const
+    await this.#perform(session, entry, { kind: 'setup', request, signal: session.environmentWork.signal, how })
+  }
+
+  /** Takes back what was set up; of one that was only declared there is nothing to take back. */
+  async remove(session: OperatedSession, entry: EnvironmentEntry): Promise<void> {
+    const { name } = entry.reference
+    const calls = [...session.openCalls.values()].filter((call) => call.environment === name)
+    await Promise.all(calls.map((call) => call.interrupt('cancelled')))
+    if (entry.mayHold) {
+      const { signal } = session.environmentWork
+      await this.#perform(session, entry, { kind: 'teardown', request: { type: 'teardown' }, signal })
+    } else await session.log.commit({ records: [{ kind: 'environment_closed', data: { environment: name } }] })
+  }
+
+  /** Calls a method whose input was checked. @returns its output @throws as {@link #perform} */
+  async call(session: OperatedSession, entry: EnvironmentEntry, call: MethodCall): Promise<Json> {
+    return this.#callAs('call', session, entry, call)
+  }
+
+  /** Calls a method that makes another environment of this one, under the sequence of this operation. */
+  async replace(session: OperatedSession, entry: EnvironmentEntry, call: MethodCall): Promise<Json> {
+    return this.#callAs('replace', session, entry, call)
+  }
+
+  async #callAs(
+    kind: 'call' | 'replace',
+    session: OperatedSession,
+    entry: EnvironmentEntry,
+    { name, input, outputSchema }: MethodCall,
+  ): Promise<Json> {
+    assertUsable(entry, `call "${name}"`)
+    const request = { type: 'call', name, input } as const
+    const { signal } = session.environmentWork
+    const receipt = await this.#perform(session, entry, { kind, request, outputSchema, signal })
+    return receipt.type === 'result' ? receipt.output : null
+  }
+
+  /** Tells the environments that want to know of it that a turn is over (contract 5.4). Nobody waits for that. */
+  turnEnded(session: OperatedSession, turn: number): void {
+    for (const { reference, onTurnEnd: method } of session.state.environments.values()) {
+      if (method === undefined) continue
+      session.environmentWork.afterTurn(reference.name, async () => {
+        const entry = session.state.environments.get(reference.name)
+        if (entry?.state !== 'ready' || session.environmentWork.signal.aborted) return
+        const call = { name: method, input: { sequence: turn }, outputSchema: undefined }
+        await this.call(session, entry, call).catch((error: unknown) => this.#log(session, error, 'a turn end'))
+      })
+    }
+  }
+
+  /**
+   * Gives up all environments, the newest first. A failed detachment keeps nothing from ending.
+   * @throws as {@link #perform} for the first that could not be torn down
+   */
+  async closeAll(
+    session: OperatedSession,
+    kind: 'detach' | 'teardown',
+    concerns: (entry: EnvironmentEntry) => boolean = ({ mayHold }) => mayHold,
+  ): Promise<void> {
+    for (const entry of [...session.state.environments.values()].toReversed()) {
+      if (!concerns(entry)) continue
+      const closing = this.#perform(session, entry, { kind, request: { type: kind }, signal: NEVER, how: 'insist' })
+      if (kind === 'teardown') await closing
+      else await closing.catch((error: unknown) => this.#log(session, error, 'a detachment'))
+    }
+  }
+
+  #log(session: OperatedSession, error: unknown, what: string): void {
+    this.#parts.logger.warn(
+      { session: session.log.session, error: messageOf(error) },
+      `${what} of an environment failed`,
+    )
+  }
+
+  #binding(environment: SessionEnvironment): ToolBinding {
+    const binding = this.#parts.bindings.get(environment.driver)
+    if (binding === undefined)
+      throw new BrainError(
+        'unsupported',
+        `Cannot use environment "${environment.name}": driver "${environment.driver}" is not part of this server`,
+      )
+    return binding
+  }
+
+  /**
+   * @throws ToolFailure with the environment's own code, BrainError `ambiguous` when it is not known what was done,
+   *   `environment_output_invalid`, what the storage says
+   */
+  async #perform(
+    session: OperatedSession,
+    entry: EnvironmentEntry,
+    asked: Asked,
+  ): Promise<OperationReceipt & { type: 'accepted' | 'result' }> {
+    const place = placeOf(session, entry)
+    if (place === undefined) throw new Error(`environment "${entry.reference.name}" was never declared`)
+    const { name, sequence: environmentSequence } = entry.reference
+    const { kind, request, how = 'commit' } = asked
+    const data = { environment: name, environment_sequence: environmentSequence, request: request as JsonObject }
+    const [started] = await session.log[how]({ records: [{ kind: `environment_${kind}_started`, data }] })
+    const sequence = started?.sequence ?? 0
+    const receipt = await this.#checked(asked, await this.#send(session, place, { ...asked, sequence }))
+    await session.log.insist({ records: [endOf(kind, sequence, receipt)] })
+    if (receipt.type === 'accepted' || receipt.type === 'result') return receipt
+    throw toError(name, receipt)
+  }
+
+  async #send(
+    session: OperatedSession,
+    place: Place,
+    { kind, request, signal, sequence }: Asked & { readonly sequence: number },
+  ): Promise<OperationReceipt> {
+    const { callbacks, reporters } = this.#parts
+    const id = session.log.session
+    const services = this.#parts.services(session, place)
+    const context = callbacks.open(id, sequence, services.methods, services.serve)
+    const { name } = place.reference
+    const isGivenUp = kind === 'detach' || kind === 'teardown'
+    const lasting = kind === 'replace' ? { name, sequence } : place.reference
+    try {
+      return await this.#binding(place.environment).operate({
+        tenant: session.tenant,
+        session: id,
+        place,
+        sequence,
+        request,
+        context: context.callback,
+        ...(isGivenUp ? {} : { reporter: reporters.callback(id, lasting) }),
+        signal,
+      })
+    } catch (error) {
+      if (!(error instanceof BrainError)) throw error
+      const { code, message, retryable } = error
+      return { type: 'failure', error: { code, message: clip(message), retryable } }
+    } finally {
+      context.close()
+    }
+  }
+
+  async #checked({ outputSchema }: Asked, receipt: OperationReceipt): Promise<OperationReceipt | Invalid> {
+    if (outputSchema === undefined || receipt.type === 'failure' || receipt.type === 'unknown') return receipt
+    const output = receipt.type === 'result' ? receipt.output : null
+    const verdict = await this.#parts.schemas.checkValue(outputSchema, JSON.stringify(output))
+    return verdict.valid ? receipt : { type: 'invalid', message: verdict.message }
+  }
+}

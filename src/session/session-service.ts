@@ -60,6 +60,7 @@ export class SessionService {
       await this.#setUp(session)
       const ended: NewRecord = { kind: 'session_creation_ended', data: { configuration } }
       await session.log.insist({ records: [ended], status: 'idle' })
+      session.turns.opened()
       session.rest()
       return session.summary
     })

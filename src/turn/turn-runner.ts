@@ -106,6 +106,11 @@ export class TurnRunner {
     return this.#lock.run(async () => undefined).finally(this.#hooks.onChange)
   }
 
+  /** Looks whether records that were noted before the session took any turns are to start one. */
+  opened(): void {
+    if (this.#wakes.isDue) void this.#wake()
+  }
+
   async #wake(): Promise<void> {
     if (this.#lock.isBusy) return // looked at again by whoever holds it
     await this.#lock.run(() => this.#drainWakes())

@@ -75,7 +75,7 @@ function startCall(
   const methods = grants.length === 0 ? TOOL_METHODS : [...TOOL_METHODS, 'environments']
   const opened = callbacks.open(session, sequence, methods, (method, input) => serveTool(remote, method, input))
   let refusal = isOver
-  void services.ended.then(() => opened.close(refusal()))
+  void services.ended.then(() => opened.close(() => refusal()))
   const sending = environments.send({
     session,
     place,

@@ -10,7 +10,7 @@ export type Serve = (method: string, input: Json) => Promise<string>
 export type OpenCallback = {
   readonly callback: Callback
   /** The token opens nothing any more: `not_found`, or the refusal that is given. */
-  close(refusal?: BrainError): void
+  close(refusal?: () => BrainError): void
 }
 
 /** Closed callbacks of which the refusal is remembered; the oldest are forgotten, and are `not_found` then. */
@@ -20,7 +20,7 @@ type Entry = {
   readonly digest: Buffer
   readonly methods: ReadonlySet<string>
   readonly serve: Serve
-  refusal: BrainError | undefined
+  refusal: (() => BrainError) | undefined
 }
 
 const digestOf = (token: string): Buffer => createHash('sha256').update(token).digest()
@@ -50,7 +50,7 @@ export class Callbacks {
     }
   }
 
-  #close(id: string, entry: Entry, refusal: BrainError | undefined): void {
+  #close(id: string, entry: Entry, refusal: (() => BrainError) | undefined): void {
     if (!this.#open.delete(id) || refusal === undefined) return
     entry.refusal = refusal
     this.#closed.set(id, entry)
@@ -85,7 +85,7 @@ export class Callbacks {
     request: { readonly token: string; readonly method: string; readonly input: Json },
   ): Promise<string> {
     const entry = this.#entry(session, sequence, request.token)
-    if (entry.refusal !== undefined) throw entry.refusal
+    if (entry.refusal !== undefined) throw entry.refusal()
     const { method, input } = request
     if (!entry.methods.has(method))
       throw new BrainError(

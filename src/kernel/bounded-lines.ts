@@ -25,7 +25,7 @@ export async function* boundedLines(
   let heldBytes = 0
   for await (const chunk of chunks) {
     all += chunk.length
-    if (all > allBytes) throw refusal(number, `the file is larger than ${allBytes} bytes`)
+    if (all > allBytes) throw refusal(number, `the input is larger than ${allBytes} bytes`)
     let start = 0
     for (let end = chunk.indexOf(LINE_FEED); ; end = chunk.indexOf(LINE_FEED, start)) {
       const part = chunk.subarray(start, end < 0 ? undefined : end)
@@ -37,5 +37,5 @@ export async function* boundedLines(
       ;[held, heldBytes, start] = [[], 0, end + 1]
     }
   }
-  if (heldBytes > 0) throw refusal(number, 'the file ends in the middle of it')
+  if (heldBytes > 0) throw refusal(number, 'the input ends in the middle of it')
 }

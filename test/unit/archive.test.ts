@@ -189,7 +189,7 @@ describe('exportSession() and importSession()', () => {
         ),
         'line 1: ✖ Unrecognized key: "more"',
       ],
-      [whole.slice(0, -20), 'line 8: the file ends in the middle of it'],
+      [whole.slice(0, -20), 'line 8: the input ends in the middle of it'],
       [lines.slice(0, -1).join(''), 'line 8: it is missing: the file was cut short'],
       [lines.slice(0, 4).join(''), 'line 5: it is missing: the file was cut short'],
       [`${whole}{}\n`, 'line 9: nothing may follow the line of the end'],
@@ -305,5 +305,5 @@ it('boundedLines() holds no more than it may, however long a line or a file is',
   }
   await expect(drain('x'.repeat(100))).rejects.toThrow('line 1: it is longer than 1000 bytes')
   expect(sent).toBeLessThan(1200)
-  await expect(drain(`${'x'.repeat(99)}\n`)).rejects.toThrow('line 501: the file is larger than 50000 bytes')
+  await expect(drain(`${'x'.repeat(99)}\n`)).rejects.toThrow('line 501: the input is larger than 50000 bytes')
 })

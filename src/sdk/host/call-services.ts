@@ -14,7 +14,7 @@ export interface CallServices {
   result(outcome: ToolOutput): Promise<number>
   returned(outcome: ToolOutput | undefined): Promise<void>
   finish(outcome: ToolOutput | undefined): Promise<void>
-  /** As `finish`, of a call that did not come to its function, or whose function threw. */
+  /** As `finish`, of a call that its function did not end: it threw, was not called, or nobody waits for it any more. */
   fail(outcome: ToolOutput): Promise<void>
   model(request: Json, signal: AbortSignal): Promise<ModelResult>
   environments(request: object, signal: AbortSignal): Promise<Json | undefined>

@@ -90,7 +90,7 @@ export class Execution {
     this.#signal.abort(reason)
     this.#interrupted.reject(reason)
     // The server has usually said so itself; then this is refused.
-    if (outcome !== undefined) this.#services.finish(outcome).catch(() => {})
+    if (outcome !== undefined) this.#services.fail(outcome).catch(() => {})
   }
 
   #context(): ToolContext {
@@ -153,21 +153,25 @@ export class Execution {
   async #publishReturn(value: unknown): Promise<void> {
     if (this.#isFinishing || this.#isOver) return
     const outcome = value === undefined ? undefined : await this.#unlessInterrupted(this.#lastOutcome(value))
-    if (outcome !== undefined && outcome.status !== 'ok') return this.#fail(outcome)
+    if (outcome !== undefined && outcome.status !== 'ok') return this.#endBadly(() => this.#services.finish(outcome))
     await this.#inOrder(async () => {
       if (!this.#isFinishing) await this.#services.returned(outcome)
     }).catch((error: unknown) => this.#fail(outcomeOfLostReturn(error)))
   }
 
-  /** Ends the call badly, unless it has an end. Nobody else would: what the server cannot take now it is told again. */
-  async #fail(outcome: ToolOutput): Promise<void> {
+  #fail(outcome: ToolOutput): Promise<void> {
+    return this.#endBadly(() => this.#services.fail(outcome))
+  }
+
+  /** Ends the call, unless it has an end. Nobody else would: what the server cannot take now it is told again. */
+  async #endBadly(tell: () => Promise<void>): Promise<void> {
     for (
       let wait = FAIL_AGAIN_MS;
       !this.#isFinishing && !this.#isOver;
       wait = Math.min(wait * 2, LONGEST_FAIL_AGAIN_MS)
     ) {
       this.#isFinishing = true
-      const ending = this.#inOrder(() => this.#end(() => this.#services.fail(outcome)))
+      const ending = this.#inOrder(() => this.#end(tell))
       const error: unknown = await ending.catch((cause: unknown) => cause)
       if (!(error instanceof BrainError && error.status === 503)) return
       await this.#pause(wait)

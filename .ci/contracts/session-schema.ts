@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { RECORD_SHAPES } from '../../src/archive/record-shapes.ts'
+import { controlRequestSchema, environmentEventSchema, grantSchema } from '../../src/contract/environment-schema.ts'
 import { listElements } from '../../src/contract/list-of.ts'
 import type { Message, ModelResult, ToolDefinition, UserInput } from '../../src/contract/message.ts'
 import { jsonObjectSchema, jsonSchema, mediaSchema, messageSchema } from '../../src/contract/message-schema.ts'
@@ -119,6 +120,9 @@ const DEFINITIONS: Readonly<Record<string, z.ZodType>> = {
   ActivationTool: activationTool satisfies Of<ActivationTool>,
   ToolInvocation: invocation satisfies Of<ToolInvocation>,
   ToolReturn: toolReturn satisfies Of<ToolReturn>,
+  EnvironmentGrant: grantSchema,
+  EnvironmentControlRequest: controlRequestSchema,
+  EnvironmentEvent: environmentEventSchema,
 }
 
 const RECORDS: Readonly<Record<string, z.ZodType>> = {

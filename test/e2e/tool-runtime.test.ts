@@ -264,6 +264,11 @@ describe('brain-tool-runtime', () => {
     expect(await runToolProcess(start(), callOf(tool).frame)).toMatchObject({ type: 'failure', ...end })
   })
 
+  it('ends in some way when its process cannot be started', async () => {
+    const end = await runToolProcess(spawn('/nowhere/brain-tool-runtime'), callOf('waits').frame)
+    expect(end).toMatchObject({ code: 'unknown', message: expect.stringContaining('ENOENT') })
+  })
+
   const first = (): string => `${JSON.stringify(callOf('waits').call)}\n`
   it.each<[string, () => string, RegExp]>([
     ['nothing', () => '', /^Cannot read frame 1: standard input ended before there was a call\n$/],

@@ -135,6 +135,10 @@ describe('published packages', () => {
         const use = (status: string): string =>
           `import { tool, type Outcome, type SessionSummary } from '@aexhq/brain'\n` +
           `import { z } from 'zod'\n` +
+          `import { defineAgentloop } from '@aexhq/brain/agentloop'\n` +
+          `import { packageTools } from '@aexhq/brain/package'\n` +
+          `export const turn = defineAgentloop((ctx) => ctx.callTool({ name: 'a', input: ctx.kv.get('n') }).sequence)\n` +
+          `export const made: Promise<{ readonly version: string }> = packageTools()\n` +
           `export const outcome: Outcome = { status: '${status}', value: { words: 3 } }\n` +
           `export const placed = tool({ name: 'a', description: 'b', input: z.object({ n: z.number() }),\n` +
           `  options: z.object({ by: z.number() }), run: ({ n }, ctx) => ctx.finish(n * ctx.options.by) })({ by: 2 })\n` +

@@ -23,6 +23,7 @@ const frames = process.stdout.write.bind(process.stdout)
 process.stdout.write = process.stderr.write.bind(process.stderr)
 
 const stop = new AbortController()
+let isOver = false
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort())
 process.once('uncaughtException', (error) =>
   last({ type: 'failure', code: 'tool_error', message: clip(messageOf(error)), retryable: false }, false),
@@ -30,6 +31,8 @@ process.once('uncaughtException', (error) =>
 
 /** Writes the last frame and leaves: at once, or when what is still at work has ended or had its time. */
 function last(end: ToolEnd, mayLinger: boolean): void {
+  if (isOver) return
+  isOver = true
   frames(frameText(end), () => {
     process.stdin.destroy()
     if (mayLinger) setTimeout(() => process.exit(0), GRACE_MS).unref()

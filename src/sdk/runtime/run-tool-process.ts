@@ -38,6 +38,8 @@ export async function runToolProcess(
   { signal, graceMs = 6000 }: ToolProcessOptions = {},
 ): Promise<ToolEnd> {
   const { service, ...call } = frame
+  let failure: Error | undefined
+  child.on('error', (error) => (failure = error))
   const gone = goneOf(child)
   const closed = new AbortController()
   const cancel = (): void => {
@@ -55,7 +57,9 @@ export async function runToolProcess(
     child.stdin.end()
     killAfter(child, graceMs)
     await gone
-    return end ?? unknown(`The process of the tool did not say how the call ended: ${exitOf(child)}`)
+    return (
+      end ?? unknown(`The process of the tool did not say how the call ended: ${failure?.message ?? exitOf(child)}`)
+    )
   } catch (error) {
     child.kill('SIGKILL')
     await gone

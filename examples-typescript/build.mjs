@@ -10,20 +10,28 @@ import { componentize } from 'componentize-qjs'
 import { build } from 'esbuild'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
+const DEFINE = fileURLToPath(new URL('../src/sdk/agentloop/define-agentloop.ts', import.meta.url))
 const WIT = fileURLToPath(new URL('../wit/agentloop.wit', import.meta.url))
 
-/** @type {import('./build.d.mts').buildAgentloop} */
-export async function buildAgentloop(folder) {
+/** @type {import('./build.d.mts').bundleAgentloop} */
+export async function bundleAgentloop(folder) {
   const { outputFiles } = await build({
     entryPoints: [join(resolve(HERE, folder), 'loop.ts')],
     bundle: true,
     format: 'esm',
     target: 'es2023',
     external: ['brain:*'],
+    // In this checkout the package is not installed but next door; elsewhere `npm install @aexhq/brain` is enough.
+    alias: { '@aexhq/brain/agentloop': DEFINE },
     write: false,
     logLevel: 'silent',
   })
-  const jsSource = outputFiles[0]?.text ?? ''
+  return outputFiles[0]?.text ?? ''
+}
+
+/** @type {import('./build.d.mts').buildAgentloop} */
+export async function buildAgentloop(folder) {
+  const jsSource = await bundleAgentloop(folder)
   const { component } = await componentize({ witPath: WIT, world: 'agentloop', jsSource, sync: true })
   return component
 }

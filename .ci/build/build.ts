@@ -45,9 +45,35 @@ async function buildClient(directory: string, manifest: RootManifest): Promise<v
     target: 'es2024',
     logLevel: 'silent',
   })
+  await buildAuthoring(directory)
   await mkdir(join(directory, 'contracts'))
-  for (const world of ['tool.wit', 'agentloop.wit'])
-    await copyFile(from(`wit/${world}`), join(directory, 'contracts', world))
+  for (const contract of ['tool.wit', 'agentloop.wit', 'session.json'])
+    await copyFile(from(`wit/${contract}`), join(directory, 'contracts', contract))
+}
+
+/** What authors of tools and agentloops, and who runs them, have beside the client. */
+async function buildAuthoring(directory: string): Promise<void> {
+  const common = { bundle: true, packages: 'external', format: 'esm', target: 'es2024', logLevel: 'silent' } as const
+  const outdir = join(directory, 'lib/sdk')
+  const entries = ['runtime', 'package/package-tools', 'runtime/brain-tool-runtime', 'package/brain-tools']
+  await build({
+    ...common,
+    entryPoints: entries.map((entry) => from(`src/sdk/${entry}.ts`)),
+    outbase: from('src/sdk'),
+    outdir,
+    platform: 'node',
+    splitting: true,
+    chunkNames: 'node/[hash]',
+  })
+  await build({
+    ...common,
+    entryPoints: [from('src/sdk/agentloop/define-agentloop.ts')],
+    outfile: join(outdir, 'agentloop/define-agentloop.js'),
+    platform: 'neutral',
+    external: ['brain:*'],
+  })
+  for (const command of ['runtime/brain-tool-runtime.js', 'package/brain-tools.js'])
+    await chmod(join(outdir, command), 0o755)
 }
 
 async function buildServer(directory: string, manifest: RootManifest): Promise<void> {

@@ -7,6 +7,8 @@ export type RootManifest = {
 
 export type PackageManifest = Readonly<Record<string, unknown>> & { readonly name: string; readonly version: string }
 
+const entry = (module: string): object => ({ types: `./lib/sdk/${module}.d.ts`, default: `./lib/sdk/${module}.js` })
+
 /** `@aexhq/brain`: what clients and authors need; Node 22 and browsers. */
 export const clientManifest = ({ version, license, dependencies }: RootManifest): PackageManifest => ({
   name: '@aexhq/brain',
@@ -16,10 +18,18 @@ export const clientManifest = ({ version, license, dependencies }: RootManifest)
   license,
   type: 'module',
   exports: {
-    '.': { types: './lib/sdk/index.d.ts', default: './lib/sdk/index.js' },
+    '.': entry('index'),
+    './agentloop': entry('agentloop/define-agentloop'),
+    './package': entry('package/package-tools'),
+    './runtime': entry('runtime'),
+    './contracts/session.json': './contracts/session.json',
     './contracts/tool.wit': './contracts/tool.wit',
     './contracts/agentloop.wit': './contracts/agentloop.wit',
     './package.json': './package.json',
+  },
+  bin: {
+    'brain-tools': './lib/sdk/package/brain-tools.js',
+    'brain-tool-runtime': './lib/sdk/runtime/brain-tool-runtime.js',
   },
   files: ['lib', 'contracts'],
   sideEffects: false,

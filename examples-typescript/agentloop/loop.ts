@@ -1,57 +1,44 @@
-import { dispatch, emit, events, model, setTranscript } from 'brain:agentloop/host'
 import {
-  failureIn,
-  isNews,
-  type JournalRecord,
+  type AgentloopContext,
+  defineAgentloop,
   type Json,
   type Message,
-  type Tool,
-  type ToolReturn,
-  type ToolUse,
-  UNKNOWN,
-} from './journal.ts'
+  type ToolUseBlock,
+} from '@aexhq/brain/agentloop'
+import { failureIn, isNews, type JournalRecord, recordsIn, UNKNOWN } from './journal.ts'
 import { Observations } from './observations.ts'
 
-type TurnInput = {
-  inputJson: string
-  transcriptJson: string
-  kvJson: string
-  eventsJson: string
-  toolsJson: string
-}
-
-/** The export of the world: one activation. What a host function throws fails the turn with its code. */
-export function turn(input: TurnInput): { resultJson?: string } {
-  new Conversation(input).run()
-  return {} // what is said stands in `output_emitted`: a result would only repeat it
-}
+/** The export of the world: one activation. What the context refuses fails the turn with its code. */
+export const turn = defineAgentloop((ctx) => {
+  // What is said stands in `output_emitted`: a result would only repeat it.
+  new Conversation(ctx).run()
+})
 
 class Conversation {
-  readonly #input: { message: string; media?: [] } | null
-  readonly #tools: Tool[]
-  readonly #events: JournalRecord[]
+  readonly #ctx: AgentloopContext
+  readonly #events: readonly JournalRecord[]
   readonly #observations: Observations
   readonly #messages: Message[]
   #cursor: number
 
-  constructor({ inputJson, transcriptJson, kvJson, eventsJson, toolsJson }: TurnInput) {
-    this.#input = JSON.parse(inputJson)
-    this.#messages = JSON.parse(transcriptJson)
-    this.#observations = new Observations(JSON.parse(kvJson))
-    this.#events = JSON.parse(eventsJson)
-    this.#tools = JSON.parse(toolsJson)
+  constructor(ctx: AgentloopContext) {
+    this.#ctx = ctx
+    this.#messages = [...ctx.transcript]
+    this.#observations = new Observations(ctx.kv)
+    this.#events = recordsIn(ctx.events)
     this.#cursor = this.#events.at(-1)?.sequence ?? 0
   }
 
   run(): void {
     this.#answerOpenUses()
     const hasNews = this.#observe(this.#events)
-    if (this.#input !== null) {
-      const { message, media = [] } = this.#input
+    const { input } = this.#ctx
+    if (input !== undefined) {
+      const { message, media = [] } = input
       this.#messages.push({ role: 'user', content: [{ type: 'text', text: message }, ...media] })
     }
     this.#save()
-    if (this.#input === null && !hasNews) {
+    if (input === undefined && !hasNews) {
       this.#readOn() // later records are only taken note of
       return
     }
@@ -60,40 +47,32 @@ class Conversation {
       const uses = answer.content.filter((block) => block.type === 'tool_use')
       if (uses.length > 0) this.#use(uses)
       else if (!this.#readOn()) {
-        emit('output_emitted', JSON.stringify({ type: 'assistant_message', message: answer }))
+        this.#ctx.emit('output_emitted', { type: 'assistant_message', message: answer })
         return
       }
     }
   }
 
   #ask(): Message {
-    const { message } = JSON.parse(model(JSON.stringify({ messages: this.#messages }))) as { message: Message }
-    nameApart(message)
+    const message = namedApart(this.#ctx.model({ messages: this.#messages }).message)
     this.#messages.push(message)
-    setTranscript(JSON.stringify(this.#messages))
+    this.#ctx.setTranscript(this.#messages)
     return message
   }
 
   /** Makes the calls that the model asked for, all at once, and answers every one. */
-  #use(uses: ToolUse[]): void {
-    const calls = uses.flatMap((use) => {
-      const environment = this.#environmentOf(use.name)
-      return environment === undefined ? [] : [{ call_id: use.id, name: use.name, environment, input: use.input }]
-    })
-    const returns: ToolReturn[] = JSON.parse(dispatch(JSON.stringify(calls)))
+  #use(uses: ToolUseBlock[]): void {
+    const known = uses.filter((use) => this.#ctx.tools.some(({ name }) => name === use.name))
+    const returns = this.#ctx.callTools(known.map(({ id, name, input }) => ({ call_id: id, name, input })))
     const content = uses.map((use) => {
       const answer = returns.find(({ call_id }) => call_id === use.id)
-      if (answer !== undefined) return resultOf(use.id, answer.events, answer.finished)
+      if (answer !== undefined) return resultOf(use.id, recordsIn(answer.events), answer.finished)
       const told = { code: 'unknown_tool', message: `There is no tool "${use.name}" in this session` }
       return { type: 'tool_result' as const, tool_use_id: use.id, content: told, is_error: true }
     })
-    for (const answer of returns) this.#observations.saw(answer.events)
+    for (const answer of returns) this.#observations.saw(recordsIn(answer.events))
     this.#messages.push({ role: 'user', content })
     this.#save()
-  }
-
-  #environmentOf(tool: string): string | undefined {
-    return this.#tools.find(({ name }) => name === tool)?.environments[0]
   }
 
   /** What a failed turn has left unanswered is answered before anything new is said: models insist on it. */
@@ -112,7 +91,7 @@ class Conversation {
   }
 
   /** @returns whether there was something to show */
-  #observe(records: JournalRecord[]): boolean {
+  #observe(records: readonly JournalRecord[]): boolean {
     const content = this.#observations.news(records).map((text) => ({ type: 'text' as const, text }))
     if (content.length > 0) this.#messages.push({ role: 'user', content })
     return content.length > 0
@@ -122,22 +101,22 @@ class Conversation {
   #readOn(): boolean {
     let hasNews = false
     for (;;) {
-      const page = JSON.parse(events(this.#cursor)) as { events: JournalRecord[]; next_cursor: number }
+      const page = this.#ctx.readEvents(this.#cursor)
       if (page.events.length === 0) break
       this.#cursor = page.next_cursor
-      hasNews = this.#observe(page.events) || hasNews
+      hasNews = this.#observe(recordsIn(page.events)) || hasNews
     }
     if (hasNews) this.#save()
     return hasNews
   }
 
   #save(): void {
-    setTranscript(JSON.stringify(this.#messages))
+    this.#ctx.setTranscript(this.#messages)
     this.#observations.save()
   }
 }
 
-function resultOf(id: string, records: JournalRecord[], finished: boolean) {
+function resultOf(id: string, records: readonly JournalRecord[], finished: boolean) {
   const results = records.filter(isNews).flatMap(({ data }) => data.result ?? [])
   const last = results.at(-1)
   const failure = last?.is_error === true ? undefined : records.map(failureIn).find((told) => told !== undefined)
@@ -154,11 +133,13 @@ function resultOf(id: string, records: JournalRecord[], finished: boolean) {
 }
 
 /** Models give ids twice, or none; calls of one batch need names of their own. */
-function nameApart({ content }: Message): void {
+function namedApart({ role, content }: Message): Message {
   const taken = new Set<string>()
-  for (const [index, block] of content.entries()) {
-    if (block.type !== 'tool_use') continue
-    if (block.id === '' || taken.has(block.id)) block.id = `${block.id || 'call'}_${index}`
-    taken.add(block.id)
-  }
+  const named = content.map((block, index) => {
+    if (block.type !== 'tool_use') return block
+    const id = block.id === '' || taken.has(block.id) ? `${block.id || 'call'}_${index}` : block.id
+    taken.add(id)
+    return { ...block, id }
+  })
+  return { role, content: named }
 }

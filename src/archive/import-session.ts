@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import type { z } from 'zod'
 import { prettifyError } from 'zod'
 import type { SessionStatus } from '../contract/session-request.ts'
+import { boundedLines, type Line } from '../kernel/bounded-lines.ts'
 import { BrainError, clip, messageOf } from '../kernel/errors.ts'
 import { parseSessionId, type SessionId } from '../kernel/ids.ts'
 import { type Json, parsePrintedJson } from '../kernel/json.ts'
 import type { JournalRecord } from '../journal/record.ts'
 import type { RecordText } from '../journal/record-text.ts'
-import { boundedLines, type Line, refusal } from './bounded-lines.ts'
 import { RecordCheck } from './record-check.ts'
 import {
   endSchema,
@@ -53,7 +53,7 @@ export type ImportReport = {
  * `storage_unavailable`.
  */
 export async function importSession(options: ImportOptions): Promise<ImportReport> {
-  const lines = boundedLines(options.chunks, { lineBytes: MAX_LINE_BYTES, allBytes: MAX_FILE_BYTES })
+  const lines = boundedLines(options.chunks, { lineBytes: MAX_LINE_BYTES, allBytes: MAX_FILE_BYTES, refusal })
   const hash = createHash('sha256')
   const first = await lines.next()
   if (first.done === true) throw refusal(1, 'the file is empty')
@@ -151,3 +151,6 @@ const isThere = (path: string): Promise<boolean> =>
     () => true,
     () => false,
   )
+
+const refusal = (line: number, reason: string, cause?: unknown): BrainError =>
+  new BrainError('invalid_request', `Cannot import line ${line}: ${reason}`, { cause })

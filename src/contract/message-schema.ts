@@ -5,11 +5,15 @@ import { listOf } from './list-of.ts'
 /** Any JSON value, kept as it is. */
 export const jsonSchema = z.custom<Json>((value) => value !== undefined, 'must be a JSON value')
 /** Any JSON object, kept as it is. */
-export const jsonObjectSchema = z.custom<{ readonly [key: string]: Json }>(isJsonObject, 'must be a JSON object')
+export const jsonObjectSchema = z
+  .custom<{ readonly [key: string]: Json }>(isJsonObject, 'must be a JSON object')
+  .meta({ type: 'object' })
 
 const mediaUrl = z
   .url({ protocol: /^https$/ })
   .refine((text) => new URL(text).username === '' && new URL(text).password === '', 'must not hold user information')
+  // The format `uri` of JSON Schema refuses what a URL may have, such as letters of any language.
+  .meta({ format: undefined, pattern: String.raw`^\s*[Hh][Tt][Tt][Pp][Ss]:` })
 
 export const mediaSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('image'), url: mediaUrl }),
@@ -27,7 +31,7 @@ const blockSchema = z.discriminatedUnion('type', [
     tool_use_id: z.string(),
     content: jsonSchema,
     is_error: z.boolean(),
-    media: listOf(mediaSchema).optional(),
+    media: listOf(mediaSchema).exactOptional(),
   }),
 ])
 

@@ -14,7 +14,8 @@ export type TenantId = Branded<'TenantId'>
 
 const SESSION_ID = /^ses_[0-9a-f]{32}$/
 const COMPONENT_ID = /^[0-9a-f]{64}$/
-const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
+/** The form of an identifier (contract 0.2). */
+export const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 
 /** Tool, environment, template, method, kv key, event kind, provider and error code (contract 0.2). */
 export const isIdentifier = (text: string): boolean => IDENTIFIER.test(text)

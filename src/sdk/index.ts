@@ -18,11 +18,15 @@ export type { Sessions } from './client/sessions.ts'
 export type { Fetch } from './client/transport.ts'
 export { agentloop } from './declare/agentloop.ts'
 export type { AgentloopFactory, PlacedAgentloop } from './declare/agentloop.ts'
+export { bindTool } from './declare/bind-tool.ts'
+export type { LoadableTool, PackagedTool } from './declare/bind-tool.ts'
 export { component } from './declare/component.ts'
 export type { Component } from './declare/component.ts'
 export { brainEnv, hostEnv } from './declare/environments.ts'
 export type { BrainEnv, BrainEnvOptions, Environment, HostEnv, HostEnvOptions } from './declare/environments.ts'
 export type { Executable, Implementation } from './declare/implementation.ts'
+export { inspectAgentloop, inspectComponent, inspectEnvironment, inspectTool } from './declare/inspect.ts'
+export type { ToolLoader } from './declare/lazy-executable.ts'
 export type { OptionsOf, OptionsSchema, PlacementArguments, PlacementOf } from './declare/placement.ts'
 export { tool } from './declare/tool.ts'
 export type {
@@ -31,7 +35,10 @@ export type {
   ImplementationDeclaration,
   PlacedTool,
   ToolFactory,
+  ToolTypes,
+  TypesOf,
 } from './declare/tool.ts'
+export { toolMetadata } from './declare/tool-metadata.ts'
 export type { EnvironmentRef, EnvironmentServices, EnvironmentView } from './host/environment-services.ts'
 export type { HostCredentials } from './host/host-connection.ts'
 export type { AnyToolFunction, Presentation, ToolContext, ToolFunction, ToolValue } from './host/tool-context.ts'

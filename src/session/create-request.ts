@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { BrainError } from '../kernel/errors.ts'
-import { isIdentifier } from '../kernel/ids.ts'
+import { IDENTIFIER, isIdentifier } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
 import { grantSchema, methodsSchema, templateSchema } from '../contract/environment-schema.ts'
 import { listOf } from '../contract/list-of.ts'
@@ -9,7 +9,10 @@ import { labelValueSchema, MOST_LABELS } from '../contract/name-schemas.ts'
 import { parseOrigin } from '../contract/network-origin.ts'
 import { jsonObjectSchema as jsonObject, jsonSchema as json, messageSchema } from '../contract/message-schema.ts'
 
-const identifier = z.string().refine(isIdentifier, 'must be an identifier: letters, digits and . _ : - (at most 128)')
+const identifier = z
+  .string()
+  .refine(isIdentifier, 'must be an identifier: letters, digits and . _ : - (at most 128)')
+  .meta({ pattern: IDENTIFIER.source })
 // Foreign clients use more names than our own declarations accept (contract A22).
 const toolName = z
   .string()
@@ -25,7 +28,9 @@ const toolSchema = z.strictObject({
   description: z.string().max(65_536).optional(),
   input_schema: jsonObject.optional(),
   output_schema: jsonObject.optional(),
-  placements: named(z.string(), placementSchema).refine((all) => Object.keys(all).length > 0, 'needs a placement'),
+  placements: named(z.string(), placementSchema)
+    .refine((all) => Object.keys(all).length > 0, 'needs a placement')
+    .meta({ minProperties: 1 }),
   environments: listOf(grantSchema, MOST_GRANTS).optional(),
 })
 
@@ -60,12 +65,12 @@ const environmentSchema = z.strictObject({
   credential: z.string().min(1).max(16_384).optional(),
 })
 
-const labels = named(identifier, labelValueSchema).refine(
-  (all) => Object.keys(all).length <= MOST_LABELS,
-  `must be at most ${MOST_LABELS} labels`,
-)
+const labels = named(identifier, labelValueSchema)
+  .refine((all) => Object.keys(all).length <= MOST_LABELS, `must be at most ${MOST_LABELS} labels`)
+  .meta({ maxProperties: MOST_LABELS })
 
-const createSchema = z.strictObject({
+/** The body of `POST /v1/sessions` (contract 2.1). */
+export const createRequestSchema = z.strictObject({
   agentloop: z
     .strictObject({
       implementation: json,
@@ -90,7 +95,7 @@ const createSchema = z.strictObject({
   labels: labels.optional(),
 })
 
-export type CreateRequest = z.output<typeof createSchema>
+export type CreateRequest = z.output<typeof createRequestSchema>
 export type RequestedTool = CreateRequest['tools'][number]
 export type RequestedEnvironment = CreateRequest['environments'][number]
 
@@ -99,7 +104,7 @@ export type RequestedEnvironment = CreateRequest['environments'][number]
  * @throws BrainError `invalid_request`
  */
 export function parseCreateRequest(body: Json): CreateRequest {
-  const parsed = createSchema.safeParse(body)
+  const parsed = createRequestSchema.safeParse(body)
   if (!parsed.success)
     throw new BrainError('invalid_request', `Cannot create the session: ${z.prettifyError(parsed.error)}`, {
       body: 'shape',

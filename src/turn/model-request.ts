@@ -6,8 +6,11 @@ import { identifierSchema } from '../contract/name-schemas.ts'
 import { jsonObjectSchema, messageSchema } from '../contract/message-schema.ts'
 import type { ModelRequest } from '../contract/message.ts'
 
-const modelRequestSchema = z.strictObject({
-  messages: listOf(messageSchema).refine((all) => all.length > 0, 'must have a message'),
+/** What a tool or a loop asks of the model (contract 7.4). */
+export const modelRequestSchema = z.strictObject({
+  messages: listOf(messageSchema)
+    .refine((all) => all.length > 0, 'must have a message')
+    .meta({ minItems: 1 }),
   system: z.string().optional(),
   tools: listOf(
     z.strictObject({

@@ -3,9 +3,16 @@ import { registerHooks } from 'node:module'
 
 const root = new URL('../../', import.meta.url)
 
+const ENTRIES: Readonly<Record<string, string>> = {
+  '@aexhq/brain': 'src/sdk/index.ts',
+  '@aexhq/brain/package': 'src/sdk/package/package-tools.ts',
+  '@aexhq/brain/runtime': 'src/sdk/runtime.ts',
+}
+
 registerHooks({
   resolve: (specifier, context, next) => {
-    if (specifier === '@aexhq/brain') return next(new URL('src/sdk/index.ts', root).href, context)
+    const entry = ENTRIES[specifier]
+    if (entry !== undefined) return next(new URL(entry, root).href, context)
     return next(
       specifier,
       specifier === 'zod' ? { ...context, parentURL: new URL('package.json', root).href } : context,

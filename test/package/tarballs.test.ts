@@ -1,13 +1,15 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, posix } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runToolProcess } from '../../src/sdk/runtime.ts'
 import { fixture } from '../support/server.ts'
 
 const run = promisify(execFile)
@@ -79,7 +81,7 @@ describe('published packages', () => {
   }
 
   describe('@aexhq/brain', () => {
-    it.each(['tool.wit', 'agentloop.wit'])('exports %s as it stands in wit/', async (world) => {
+    it.each(['tool.wit', 'agentloop.wit', 'session.json'])('exports %s as it stands in wit/', async (world) => {
       const script = `process.stdout.write(import.meta.resolve('@aexhq/brain/contracts/${world}'))`
       const { out } = await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })
       expect(await readFile(new URL(out))).toEqual(await readFile(join(root, 'wit', world)))
@@ -133,6 +135,10 @@ describe('published packages', () => {
         const use = (status: string): string =>
           `import { tool, type Outcome, type SessionSummary } from '@aexhq/brain'\n` +
           `import { z } from 'zod'\n` +
+          `import { defineAgentloop } from '@aexhq/brain/agentloop'\n` +
+          `import { packageTools } from '@aexhq/brain/package'\n` +
+          `export const turn = defineAgentloop((ctx) => ctx.callTool({ name: 'a', input: ctx.kv.get('n') }).sequence)\n` +
+          `export const made: Promise<{ readonly version: string }> = packageTools()\n` +
           `export const outcome: Outcome = { status: '${status}', value: { words: 3 } }\n` +
           `export const placed = tool({ name: 'a', description: 'b', input: z.object({ n: z.number() }),\n` +
           `  options: z.object({ by: z.number() }), run: ({ n }, ctx) => ctx.finish(n * ctx.options.by) })({ by: 2 })\n` +
@@ -146,6 +152,107 @@ describe('published packages', () => {
         expect(refused.out).toContain('error TS2322')
       },
     )
+  })
+
+  describe('a package of tools', () => {
+    const crm = (): string => join(folder, 'crm')
+    const tsc = join(root, 'node_modules/.bin/tsc')
+    const consumer = (options: string): string =>
+      `import { lookup } from '@acme/crm'\nimport { brainEnv, type TypesOf } from '@aexhq/brain'\n` +
+      `const value: TypesOf<typeof lookup>['output'] = null\n` +
+      `const { executable } = lookup({ env: brainEnv({ name: 'box' }), ${options} })\n` +
+      `console.log(JSON.stringify(executable), value, 'crm' in globalThis)\n`
+
+    it('is made by its own build and `brain-tools`, and imported with its types and without its code', async () => {
+      const exports = {
+        '.': { 'brain-tool': './dist/tools.js', types: './dist/made/index.d.ts', default: './dist/made/index.js' },
+      }
+      const described = {
+        name: '@acme/crm',
+        version: '1.2.0',
+        type: 'module',
+        exports,
+        files: ['dist'],
+        dependencies: { '@aexhq/brain': manifest.version, zod: manifest.dependencies['zod'] },
+      }
+      await mkdir(join(crm(), 'src'), { recursive: true })
+      await writeFile(join(crm(), 'package.json'), JSON.stringify(described))
+      await writeFile(
+        join(crm(), 'src/tools.ts'),
+        `import { tool } from '@aexhq/brain'\nimport { z } from 'zod'\nObject.assign(globalThis, { crm: true })\n` +
+          `export const lookup = tool({ name: 'lookup', description: 'Finds one customer', input: z.object({ id: z.string().trim() }),\n` +
+          `  output: z.object({ value: z.string() }).nullable(), options: z.object({ prefix: z.string() }),\n` +
+          `  run: ({ id }, ctx) => { console.log('looking'); return ctx.finish({ value: ctx.options.prefix + id }) } })\n`,
+      )
+      await symlink(join(client(), 'node_modules'), join(crm(), 'node_modules'))
+      const flags = ['--strict', '--types', '', '--target', 'es2024', '--module', 'nodenext']
+      expect(await outcomeOf(tsc, [...flags, '--outDir', 'dist', 'src/tools.ts'], { cwd: crm() })).toMatchObject({
+        code: 0,
+      })
+      const brainTools = join(client(), 'node_modules/.bin/brain-tools')
+      expect(await outcomeOf(brainTools, ['--check'], { cwd: crm() })).toMatchObject({ code: 1, err: '' })
+      const { code, out } = await outcomeOf(brainTools, ['--json'], { cwd: crm() })
+      expect({ code, made: JSON.parse(out) }).toMatchObject({
+        code: 0,
+        made: { tools: [{ name: 'lookup' }], files: [{}, {}] },
+      })
+      expect(await outcomeOf(brainTools, ['--check'], { cwd: crm() })).toEqual({
+        code: 0,
+        out: '@acme/crm@1.2.0\nlookup: "lookup" of "."\nunchanged ./dist/made/index.js\nunchanged ./dist/made/index.d.ts\n',
+        err: '',
+      })
+      expect(await outcomeOf(brainTools, ['--wrong'], { cwd: crm() })).toMatchObject({ code: 64 })
+      expect(await outcomeOf(brainTools, [folder], { cwd: crm() })).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/^Cannot package/),
+      })
+      const packed = await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: crm(), env })
+      const given = join(folder, packed.stdout.trim())
+      await run('npm', ['install', '--offline', '--no-audit', '--no-fund', given], { cwd: client(), env })
+      await writeFile(join(client(), 'right.mts'), consumer(`prefix: 'c:'`))
+      await writeFile(join(client(), 'wrong.mts'), consumer('prefix: 3'))
+      expect(await outcomeOf(tsc, [...flags, 'right.mts'], { cwd: client() })).toMatchObject({ code: 0, out: '' })
+      expect((await outcomeOf(tsc, [...flags, 'wrong.mts'], { cwd: client() })).out).toContain('error TS2322')
+      const reference = { type: 'node_package', package: '@acme/crm', version: '1.2.0', entry: '.', export: 'lookup' }
+      const configuration = { prefix: 'c:' }
+      const placed = { type: 'descriptor', descriptor: { ...reference, configuration }, configuration }
+      expect(await outcomeOf(process.execPath, ['right.mjs'], { cwd: client() })).toEqual({
+        code: 0,
+        out: `${JSON.stringify(placed)} null false\n`,
+        err: '',
+      })
+    })
+
+    it('is run by `brain-tool-runtime` where it is installed', async () => {
+      const child = spawn(join(client(), 'node_modules/.bin/brain-tool-runtime'), [client()], { env })
+      const implementation = {
+        type: 'node_package',
+        package: '@acme/crm',
+        version: '1.2.0',
+        entry: '.',
+        export: 'lookup',
+        configuration: { prefix: 'c:' },
+      }
+      const printed = text(child.stderr)
+      const asked: unknown[] = []
+      const end = await runToolProcess(child, {
+        implementation,
+        input: { id: ' 7 ' },
+        sessionId: 'ses_1',
+        environment: 'box',
+        sequence: 4,
+        service: async (method, input) => {
+          asked.push([method, input])
+          return 5
+        },
+      })
+      expect({ end, asked, code: child.exitCode }).toEqual({
+        end: { type: 'returned' },
+        asked: [['finish', { status: 'ok', value: { value: 'c:7' } }]],
+        code: 0,
+      })
+      expect(await printed).toBe('looking\n')
+    })
   })
 
   describe('@aexhq/brain-server', () => {

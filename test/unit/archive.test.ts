@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { boundedLines } from '../../src/archive/bounded-lines.ts'
 import { exportSession } from '../../src/archive/export-session.ts'
 import { importSession } from '../../src/archive/import-session.ts'
 import { archiveJournal, archiveWriter } from '../../src/compose.ts'
 import { defaultLimits } from '../../src/contract/limits.ts'
+import { boundedLines } from '../../src/kernel/bounded-lines.ts'
 import { newSessionId, type SessionId, type TenantId } from '../../src/kernel/ids.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite-journal.ts'
 import type { NewRecord } from '../../src/journal/record.ts'
@@ -189,7 +189,7 @@ describe('exportSession() and importSession()', () => {
         ),
         'line 1: ✖ Unrecognized key: "more"',
       ],
-      [whole.slice(0, -20), 'line 8: the file ends in the middle of it'],
+      [whole.slice(0, -20), 'line 8: the input ends in the middle of it'],
       [lines.slice(0, -1).join(''), 'line 8: it is missing: the file was cut short'],
       [lines.slice(0, 4).join(''), 'line 5: it is missing: the file was cut short'],
       [`${whole}{}\n`, 'line 9: nothing may follow the line of the end'],
@@ -300,9 +300,10 @@ it('boundedLines() holds no more than it may, however long a line or a file is',
     }
   }
   const drain = async (text: string): Promise<void> => {
-    for await (const _ of boundedLines(endless(text), { lineBytes: 1000, allBytes: 50_000 }));
+    const refusal = (line: number, reason: string): Error => new Error(`line ${line}: ${reason}`)
+    for await (const _ of boundedLines(endless(text), { lineBytes: 1000, allBytes: 50_000, refusal }));
   }
-  await expect(drain('x'.repeat(100))).rejects.toThrow('Cannot import line 1: it is longer than 1000 bytes')
+  await expect(drain('x'.repeat(100))).rejects.toThrow('line 1: it is longer than 1000 bytes')
   expect(sent).toBeLessThan(1200)
-  await expect(drain(`${'x'.repeat(99)}\n`)).rejects.toThrow('line 501: the file is larger than 50000 bytes')
+  await expect(drain(`${'x'.repeat(99)}\n`)).rejects.toThrow('line 501: the input is larger than 50000 bytes')
 })

@@ -20,20 +20,21 @@ export function checkImplementation(implementation: unknown, what: string): void
 
 /** @throws TypeError when options or descriptor are not JSON */
 export function executableOf(implementation: Implementation<never>, options: unknown, what: string): Executable {
-  const configuration = json(options, 'options', what)
+  const configuration = frozenJson(options, 'options', what)
   if (isComponent(implementation)) return Object.freeze({ type: 'component', component: implementation, configuration })
   const given: unknown = typeof implementation === 'function' ? implementation(options as never) : implementation
   return Object.freeze({ type: 'descriptor', descriptor: descriptorOf(given, what), configuration })
 }
 
 function descriptorOf(value: unknown, what: string): JsonObject {
-  const descriptor = json(value, 'implementation', what)
+  const descriptor = frozenJson(value, 'implementation', what)
   if (!isJsonObject(descriptor))
     throw new TypeError(`${what}: implementation must be a component(), an object or a function that gives one`)
   return descriptor
 }
 
-function json(value: unknown, name: string, what: string): Json {
+/** A frozen copy. @throws TypeError for what is no JSON, naming the place in it */
+export function frozenJson(value: unknown, name: string, what: string): Json {
   try {
     return deepFrozen(jsonOf(value, name))
   } catch (cause) {

@@ -10,6 +10,8 @@ const CONSTRAINTS = `minLength maxLength pattern format contentEncoding allOf mi
   minimum maximum exclusiveMinimum exclusiveMaximum multipleOf`.split(/\s+/)
 
 type Side = 'input' | 'output'
+/** What a schema is of; options are told as they are given, which is the side of the input. */
+type Place = Side | 'options'
 type Target = { [key: string]: unknown }
 type Node = z.core.$ZodTypes
 type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>
@@ -21,9 +23,9 @@ type Step = string | number
  * @param owner starts messages, for example `Cannot declare tool "lookup"`
  * @throws TypeError naming owner and path for what JSON Schema cannot say, and for a root that is no plain object
  */
-export function inputSchemaOf(owner: string, schema: z.ZodType): JsonObject {
-  const converted = convert(owner, schema, 'input')
-  if (converted['type'] === 'object') return converted
+export function inputSchemaOf(owner: string, schema: z.ZodType, place: 'input' | 'options' = 'input'): JsonObject {
+  const converted = convert(owner, schema, place)
+  if (place === 'options' || converted['type'] === 'object') return converted
   if (isOpenRoot(schema) && convert(owner, innermost(schema), 'input')['type'] === 'object')
     return { ...converted, type: 'object' }
   throw new TypeError(`${owner}: input must be an object schema such as z.object({ … }), since models send objects`)
@@ -36,15 +38,16 @@ export function inputSchemaOf(owner: string, schema: z.ZodType): JsonObject {
  */
 export const outputSchemaOf = (owner: string, schema: z.ZodType): JsonObject => convert(owner, schema, 'output')
 
-function convert(owner: string, schema: z.ZodType, side: Side): JsonObject {
+function convert(owner: string, schema: z.ZodType, place: Place): JsonObject {
+  const side = place === 'options' ? 'input' : place
   if (typeof schema !== 'object' || schema === null || !('_zod' in schema))
-    throw new TypeError(`${owner}: ${side} must be a schema of Zod 4`)
+    throw new TypeError(`${owner}: ${place} must be a schema of Zod 4`)
   try {
     const { $schema: _, ...rest } = JSON.parse(JSON.stringify(toJsonSchema(schema, side))) as Record<string, Json>
     return rest
   } catch (cause) {
     const path = pathOfFault(schema, side)
-    throw new TypeError(`${owner}: ${side}${path}: ${messageOf(cause)}`, { cause })
+    throw new TypeError(`${owner}: ${place}${path}: ${messageOf(cause)}`, { cause })
   }
 }
 

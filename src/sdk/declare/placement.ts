@@ -80,14 +80,11 @@ export function parsePlacement(placement: unknown, schema: OptionsSchema | undef
   if (env !== undefined && !isEnvironment(env))
     throw new TypeError(`${what}: env must be made by brainEnv() or hostEnv()`)
   const grants = grantsOf(environments as readonly EnvironmentGrant[] | undefined, what)
-  return deepFrozenPlacement(env, grants, parseOptions(given, schema, what))
+  return Object.freeze({ env, ...deepFrozen(grants), options: parseOptions(given, schema, what) })
 }
 
-function deepFrozenPlacement(env: Environment | undefined, grants: object, options: unknown): ParsedPlacement {
-  return Object.freeze({ env, ...deepFrozen(grants), options: deepFrozen(options) })
-}
-
-function parseOptions(
+/** @throws TypeError for options that the schema refuses or that there is no schema for */
+export function parseOptions(
   given: Readonly<Record<string, unknown>>,
   schema: OptionsSchema | undefined,
   what: string,
@@ -96,10 +93,10 @@ function parseOptions(
     const [unknown] = Object.keys(given)
     if (unknown !== undefined)
       throw new TypeError(`${what}: it takes no options, so there is no member ${JSON.stringify(unknown)}`)
-    return {}
+    return Object.freeze({})
   }
   try {
-    return schema.parse(given)
+    return deepFrozen(schema.parse(given))
   } catch (cause) {
     const reason = cause instanceof z.core.$ZodError ? z.prettifyError(cause) : messageOf(cause)
     throw new TypeError(`${what}: options: ${reason}`, { cause })

@@ -8,6 +8,7 @@ import { membersOf } from '../strict-members.ts'
 import type { Environment, HostEnv } from './environments.ts'
 import { checkImplementation, executableOf, type Executable, type Implementation } from './implementation.ts'
 import { inputSchemaOf, outputSchemaOf } from './json-schema.ts'
+import { withDeclaration } from './declared-tool.ts'
 import { checkDescription, checkToolName } from './names.ts'
 import {
   checkOptionsSchema,
@@ -72,9 +73,25 @@ export type ImplementationDeclaration<
   readonly run?: never
 }
 
+/** What a tool is called with, what it publishes, and what its factory takes beside `env`, as types. */
+export type ToolTypes = { readonly input: unknown; readonly output: unknown; readonly options: unknown }
+
 /** Places a tool: call it with `env` and options. */
-export type ToolFactory<Given> = ((...placement: PlacementArguments<Given>) => PlacedTool) & {
+export type ToolFactory<Given, Types extends ToolTypes = ToolTypes> = ((
+  ...placement: PlacementArguments<Given>
+) => PlacedTool) & {
   readonly definition: ToolDefinition
+  /** Never there: carries {@link TypesOf} the tool. */
+  readonly '~types'?: Types
+}
+
+/** Of a factory, `typeof lookup`: the types of its input, output and options. */
+export type TypesOf<Factory> = Factory extends { readonly '~types'?: infer Types } ? NonNullable<Types> : never
+
+type TypesOfSchemas<Input, Output, Options> = {
+  readonly input: z.input<Input>
+  readonly output: Output extends z.ZodType ? z.output<Output> : unknown
+  readonly options: Options extends z.ZodType ? z.input<Options> : unknown
 }
 
 type Declaration = Common<z.ZodType, z.ZodType | undefined, OptionsSchema | undefined> & {
@@ -103,12 +120,16 @@ export function tool<
   Input extends z.ZodType,
   Output extends z.ZodType | undefined = undefined,
   Options extends OptionsSchema | undefined = undefined,
->(declaration: FunctionDeclaration<Input, Output, Options>): ToolFactory<PlacementOf<Options, HostEnv, false>>
+>(
+  declaration: FunctionDeclaration<Input, Output, Options>,
+): ToolFactory<PlacementOf<Options, HostEnv, false>, TypesOfSchemas<Input, Output, Options>>
 export function tool<
   Input extends z.ZodType,
   Output extends z.ZodType | undefined = undefined,
   Options extends OptionsSchema | undefined = undefined,
->(declaration: ImplementationDeclaration<Input, Output, Options>): ToolFactory<PlacementOf<Options, Environment, true>>
+>(
+  declaration: ImplementationDeclaration<Input, Output, Options>,
+): ToolFactory<PlacementOf<Options, Environment, true>, TypesOfSchemas<Input, Output, Options>>
 export function tool(declaration: Declaration): ToolFactory<unknown> {
   checkToolName(declaration?.name)
   const what = `Cannot declare tool "${declaration.name}"`
@@ -124,7 +145,15 @@ export function tool(declaration: Declaration): ToolFactory<unknown> {
   const output_schema = output === undefined ? {} : { output_schema: outputSchemaOf(what, output) }
   const definition: ToolDefinition = deepFrozen({ name, description, input_schema, ...output_schema })
   const declared = { run, implementation, input, output, options, definition }
-  return Object.freeze(Object.assign((placement?: unknown) => place(declared, placement), { definition }))
+  const factory = Object.assign((placement?: unknown) => place(declared, placement), { definition })
+  const optionsSchema = () => (options === undefined ? {} : { options_schema: inputSchemaOf(what, options, 'options') })
+  return withDeclaration(factory, {
+    metadata: () => deepFrozen({ ...definition, ...optionsSchema() }),
+    input,
+    ...(run && { run }),
+    ...(output && { output }),
+    ...(options && { options }),
+  })
 }
 
 type Declared = Pick<Declaration, 'run' | 'implementation' | 'input'> & {
@@ -144,14 +173,16 @@ function place(
     if (env !== undefined && env.driver !== 'host')
       throw new TypeError(`${what}: a function runs in the application: leave env out, or name a hostEnv()`)
     const executable = Object.freeze({ type: 'function', run: run as AnyToolFunction, input, output, options } as const)
-    return branded({ name, definition, env, ...grants, executable })
+    return placed({ name, definition, env, ...grants, executable })
   }
   if (env === undefined || env.driver === 'host')
     throw new TypeError(`${what}: its implementation needs an env that runs it, such as brainEnv({ name })`)
-  return branded({ name, definition, env, ...grants, executable: executableOf(implementation, options, what) })
+  return placed({ name, definition, env, ...grants, executable: executableOf(implementation, options, what) })
 }
 
-const branded = (placed: PlacedTool): PlacedTool => Object.freeze(Object.defineProperty(placed, BRAND, { value: true }))
+/** Brands and freezes a placed tool. */
+export const placed = (tool: PlacedTool): PlacedTool =>
+  Object.freeze(Object.defineProperty(tool, BRAND, { value: true }))
 
 export const isPlacedTool = (value: unknown): value is PlacedTool =>
   typeof value === 'object' && value !== null && BRAND in value

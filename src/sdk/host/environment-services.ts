@@ -1,6 +1,7 @@
 import type { Json } from '../../kernel/json.ts'
 import type { ToolDefinition } from '../../contract/message.ts'
 import { quietly } from '../quietly.ts'
+import { environmentRequests } from './environment-requests.ts'
 
 /** One environment at one time: `sequence` is 1 for what the session declared, and changes when it is replaced. */
 export type EnvironmentRef = { readonly name: string; readonly sequence: number }
@@ -36,13 +37,14 @@ export interface EnvironmentServices {
 /** Services over whatever takes control requests there. */
 export function environmentServices(control: (request: object) => Promise<unknown>): EnvironmentServices {
   const ask = <Answer>(request: object): Promise<Answer> => quietly(control(request) as Promise<Answer>)
+  const { list, get, create, setup, update, delete: remove, call } = environmentRequests
   return Object.freeze<EnvironmentServices>({
-    list: () => ask({ operation: 'list' }),
-    get: (environment) => ask({ operation: 'get', environment }),
-    create: (template, name, configuration) => ask({ operation: 'create', template, name, configuration }),
-    setup: (environment) => ask({ operation: 'setup', environment }),
-    update: (environment, configuration) => ask({ operation: 'update', environment, configuration }),
-    delete: (environment) => ask({ operation: 'delete', environment }),
-    call: (environment, method, input) => ask({ operation: 'call', environment, method, input }),
+    list: () => ask(list()),
+    get: (environment) => ask(get(environment)),
+    create: (template, name, configuration) => ask(create(template, name, configuration)),
+    setup: (environment) => ask(setup(environment)),
+    update: (environment, configuration) => ask(update(environment, configuration)),
+    delete: (environment) => ask(remove(environment)),
+    call: (environment, method, input) => ask(call(environment, method, input)),
   })
 }

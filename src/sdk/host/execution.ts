@@ -4,14 +4,14 @@ import { Lock } from '../../kernel/lock.ts'
 import { setLongTimeout, type LongTimeout } from '../../kernel/long-timeout.ts'
 import { errorOutcome, type Outcome, type ToolOutput } from '../../contract/outcome.ts'
 import type { ModelRequest, ModelResult } from '../../contract/message.ts'
-import type { HostCommand, HostUpdate } from '../../contract/host-protocol.ts'
+import type { HostCommand } from '../../contract/host-protocol.ts'
 import { BrainError } from '../brain-error.ts'
 import { checkIdentifier } from '../declare/names.ts'
 import type { HostExecutable } from '../declare/tool.ts'
 import { jsonOf } from '../json-value.ts'
 import { quietly } from '../quietly.ts'
+import type { CallServices } from './call-services.ts'
 import { environmentServices } from './environment-services.ts'
-import type { PostToHost } from './post-to-host.ts'
 import { faultsOf, invalidOutput, publishedOutcome } from './published-outcome.ts'
 import { Slots } from './slots.ts'
 import type { Presentation, ToolContext } from './tool-context.ts'
@@ -19,7 +19,8 @@ import type { Presentation, ToolContext } from './tool-context.ts'
 /** Why nobody waits for a call any more. The first reason stays. */
 export type Interruption = 'timeout' | 'cancelled' | 'unknown' | 'closed'
 
-type Call = Omit<HostCommand, 'operation'> & { readonly input: Json }
+/** One call, as whoever runs its function was told of it. */
+export type Call = Pick<HostCommand, 'session_id' | 'sequence' | 'deadline_at_ms'> & { readonly input: Json }
 
 const REASONS: Readonly<Record<Interruption, () => DOMException>> = {
   timeout: () => new DOMException('The deadline of the call has passed', 'TimeoutError'),
@@ -41,10 +42,10 @@ const REFUSALS = new Set([400, 413, 422, 500, 503])
 export class Execution {
   readonly #call: Call
   readonly #executable: HostExecutable
-  readonly #post: PostToHost
+  readonly #services: CallServices
   readonly #onOver: () => void
   readonly #signal = new AbortController()
-  readonly #services = new AbortController()
+  readonly #requests = new AbortController()
   readonly #interrupted = Promise.withResolvers<never>()
   /** Updates leave one after the other, in the order in which they were asked for. */
   readonly #updates = new Lock()
@@ -53,10 +54,10 @@ export class Execution {
   #isFinishing = false
   #isOver = false
 
-  constructor(call: Call, executable: HostExecutable, post: PostToHost, onOver: () => void) {
+  constructor(call: Call, executable: HostExecutable, services: CallServices, onOver: () => void) {
     this.#call = call
     this.#executable = executable
-    this.#post = post
+    this.#services = services
     this.#onOver = onOver
     this.#interrupted.promise.catch(() => {})
   }
@@ -85,11 +86,11 @@ export class Execution {
     if (this.#isOver) return
     const outcome = outcomeOf(cause)
     const reason = REASONS[cause]()
-    this.#end()
+    this.#close()
     this.#signal.abort(reason)
     this.#interrupted.reject(reason)
     // The server has usually said so itself; then this is refused.
-    if (outcome !== undefined) this.#update({ type: 'finish', outcome }).catch(() => {})
+    if (outcome !== undefined) this.#services.fail(outcome).catch(() => {})
   }
 
   #context(): ToolContext {
@@ -105,7 +106,7 @@ export class Execution {
       finish: (value, presentation) => quietly(this.#finish(value, presentation)),
       model: (request) => quietly(this.#model(request)),
       environments: environmentServices((request) =>
-        this.#service('call', { call: { method: 'environments', input: request } }),
+        this.#request((signal) => this.#services.environments(request, signal)),
       ),
     })
   }
@@ -113,15 +114,15 @@ export class Execution {
   async #emit(kind: string, data: unknown): Promise<number> {
     this.#checkOpen()
     checkIdentifier(kind, `Cannot emit: kind`)
-    const body = { event_type: kind, data: jsonOf(data, 'data') }
-    return this.#inOrder(async () => sequenceOf(await this.#post('events', this.#about(body))))
+    const copy = jsonOf(data, 'data')
+    return this.#inOrder(() => this.#services.emit(kind, copy))
   }
 
   async #emitResult(value: unknown, presentation?: Presentation): Promise<number> {
     this.#checkOpen()
     // Read now: what the function does to the value later is no part of this result.
     const reading = quietly(this.#unlessInterrupted(this.#outcome(value, presentation)))
-    return this.#inOrder(async () => sequenceOf(await this.#update({ type: 'result', outcome: await reading })))
+    return this.#inOrder(async () => this.#services.result(await reading))
   }
 
   async #finish(value: unknown, presentation?: Presentation): Promise<void> {
@@ -129,41 +130,49 @@ export class Execution {
     this.#isFinishing = true
     const reading =
       value === undefined ? undefined : quietly(this.#unlessInterrupted(this.#lastOutcome(value, presentation)))
-    await this.#inOrder(async () => this.#sendFinish(await reading))
+    await this.#inOrder(async () => {
+      const outcome = await reading
+      await this.#end(() => this.#services.finish(outcome))
+    })
   }
 
   async #model(request: ModelRequest): Promise<ModelResult> {
-    const body = { request: jsonOf(request, 'request') }
-    return (await this.#service('model', body)) as unknown as ModelResult
+    const copy = jsonOf(request, 'request')
+    return this.#request((signal) => this.#services.model(copy, signal))
   }
 
   /** What does not wait for updates: it ends with the call. */
-  async #service(route: 'model' | 'call', body: object): Promise<Json | undefined> {
+  async #request<Answer>(ask: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
     this.#checkOpen()
     return this.#inHand.run(async () => {
       if (this.#isOver) throw finished()
-      return this.#post(route, this.#about(body), this.#services.signal)
+      return ask(this.#requests.signal)
     })
   }
 
   async #publishReturn(value: unknown): Promise<void> {
     if (this.#isFinishing || this.#isOver) return
     const outcome = value === undefined ? undefined : await this.#unlessInterrupted(this.#lastOutcome(value))
-    if (outcome !== undefined && outcome.status !== 'ok') return this.#fail(outcome)
+    if (outcome !== undefined && outcome.status !== 'ok') return this.#endBadly(() => this.#services.finish(outcome))
     await this.#inOrder(async () => {
-      if (!this.#isFinishing) await this.#update({ type: 'returned', ...(outcome && { outcome }) })
+      if (!this.#isFinishing) await this.#services.returned(outcome)
     }).catch((error: unknown) => this.#fail(outcomeOfLostReturn(error)))
   }
 
-  /** Ends the call badly, unless it has an end. Nobody else would: what the server cannot take now it is told again. */
-  async #fail(outcome: ToolOutput): Promise<void> {
+  #fail(outcome: ToolOutput): Promise<void> {
+    return this.#endBadly(() => this.#services.fail(outcome))
+  }
+
+  /** Ends the call, unless it has an end. Nobody else would: what the server cannot take now it is told again. */
+  async #endBadly(tell: () => Promise<void>): Promise<void> {
     for (
       let wait = FAIL_AGAIN_MS;
       !this.#isFinishing && !this.#isOver;
       wait = Math.min(wait * 2, LONGEST_FAIL_AGAIN_MS)
     ) {
       this.#isFinishing = true
-      const error: unknown = await this.#inOrder(() => this.#sendFinish(outcome)).catch((cause: unknown) => cause)
+      const ending = this.#inOrder(() => this.#end(tell))
+      const error: unknown = await ending.catch((cause: unknown) => cause)
       if (!(error instanceof BrainError && error.status === 503)) return
       await this.#pause(wait)
     }
@@ -177,16 +186,16 @@ export class Execution {
     clearTimeout(timer)
   }
 
-  async #sendFinish(outcome: ToolOutput | undefined): Promise<void> {
+  async #end(tell: () => Promise<void>): Promise<void> {
     try {
-      await this.#update({ type: 'finish', ...(outcome && { outcome }) })
+      await tell()
     } catch (error) {
       // What got lost on its way is never sent again; what was refused may be followed by something smaller.
       if (error instanceof BrainError && REFUSALS.has(error.status)) this.#isFinishing = false
-      else this.#end()
+      else this.#close()
       throw error
     }
-    this.#end()
+    this.#close()
   }
 
   #outcome(value: unknown, presentation?: Presentation): Promise<ToolOutput> {
@@ -204,14 +213,6 @@ export class Execution {
     })
   }
 
-  #update(update: HostUpdate): Promise<Json | undefined> {
-    return this.#post('results', this.#about({ update }))
-  }
-
-  #about(body: object): object {
-    return { session_id: this.#call.session_id, sequence: this.#call.sequence, ...body }
-  }
-
   #unlessInterrupted<Result>(work: Promise<Result>): Promise<Result> {
     return Promise.race([work, this.#interrupted.promise])
   }
@@ -220,11 +221,11 @@ export class Execution {
     if (this.#isFinishing || this.#isOver) throw finished()
   }
 
-  #end(): void {
+  #close(): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#timer?.clear()
-    this.#services.abort(finished())
+    this.#requests.abort(finished())
     this.#onOver()
   }
 }
@@ -243,5 +244,3 @@ function outcomeOfLostReturn(error: unknown): Outcome {
   if (error instanceof BrainError && error.code !== 'http_error') return errorOutcome(error.code, messageOf(error))
   return { status: 'unknown', message: clip(`What the tool returned may not have arrived: ${messageOf(error)}`) }
 }
-
-const sequenceOf = (answer: Json | undefined): number => (answer as { sequence: number }).sequence

@@ -2,6 +2,7 @@ import { errorOutcome } from '../../contract/outcome.ts'
 import type { HostCommand } from '../../contract/host-protocol.ts'
 import type { HostTool } from '../client/session-plan.ts'
 import { Execution, type Interruption } from './execution.ts'
+import { hostServices } from './host-services.ts'
 import { HostConnection, type HostConnectionOptions, type HostCredentials } from './host-connection.ts'
 
 type HostOptions = Omit<HostConnectionOptions, 'onCommand' | 'onLost' | 'isBusy'>
@@ -79,16 +80,11 @@ export class Host {
     if (tools === undefined) return this.#refuse(command, 'unknown_session', 'The session is not one of this client')
     const tool = tools.get(keyOf(command.template ?? command.environment, operation.name))
     if (tool === undefined) return this.#refuse(command, 'unknown_tool', `There is no tool "${operation.name}" here`)
-    const call = { ...command, input: operation.input }
-    const execution = new Execution(
-      call,
-      tool.executable,
-      (route, body, signal) => this.#connection.post(route, body, signal),
-      () => {
-        this.#executions.delete(key)
-        this.#connection.rest()
-      },
-    )
+    const services = hostServices(command, (route, body, signal) => this.#connection.post(route, body, signal))
+    const execution = new Execution({ ...command, input: operation.input }, tool.executable, services, () => {
+      this.#executions.delete(key)
+      this.#connection.rest()
+    })
     this.#executions.set(key, execution)
     await execution.run()
   }

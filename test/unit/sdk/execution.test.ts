@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { BrainError } from '../../../src/sdk/brain-error.ts'
 import { Execution } from '../../../src/sdk/host/execution.ts'
+import { hostServices } from '../../../src/sdk/host/host-services.ts'
 
 type Posted = { readonly route: string; readonly body: any }
 type Answer = (posted: Posted) => unknown
@@ -18,14 +19,14 @@ function callOf(
 ) {
   const posted: Posted[] = []
   const over = Promise.withResolvers<void>()
-  const call = { session_id: 'ses_1', environment: 'app', sequence: 4, input: { a: 1 } }
+  const call = { session_id: 'ses_1', sequence: 4, input: { a: 1 } }
   const execution = new Execution(
     { ...call, ...(deadline !== undefined && { deadline_at_ms: deadline }) },
     { type: 'function', run, input, output: undefined, options: {} },
-    async (route, body) => {
+    hostServices(call, async (route, body) => {
       posted.push({ route, body })
       return (await answer({ route, body })) as never
-    },
+    }),
     () => over.resolve(),
   )
   const updates = () => posted.map(({ body }) => body.update ?? body.event_type)
@@ -148,12 +149,13 @@ describe('a call', () => {
       aborted.resolve(await asking.catch((error: unknown) => error))
     }
     const execution = new Execution(
-      { session_id: 'ses_1', environment: 'app', sequence: 4, input: {} },
+      { session_id: 'ses_1', sequence: 4, input: {} },
       { type: 'function', run, input: z.any(), output: undefined, options: {} },
-      (route, _body, signal) =>
+      hostServices({ session_id: 'ses_1', sequence: 4 }, (route, _body, signal) =>
         route === 'results'
           ? Promise.resolve({ sequence: 1 })
           : new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error))),
+      ),
       () => {},
     )
     await execution.run()

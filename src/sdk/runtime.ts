@@ -1,0 +1,12 @@
+// The published entry `@aexhq/brain/runtime`: what an environment needs that runs packaged tools. For Node alone.
+export { loadTool } from './runtime/load-tool.ts'
+export type { LoadedTool } from './runtime/load-tool.ts'
+export { nodePackage } from './runtime/node-package.ts'
+export type { NodePackage } from './runtime/node-package.ts'
+export { runToolHandler } from './runtime/run-tool-handler.ts'
+export type { ToolFrame, ToolSource } from './runtime/run-tool-handler.ts'
+export { runToolProcess } from './runtime/run-tool-process.ts'
+export type { ToolProcessOptions } from './runtime/run-tool-process.ts'
+export { runTool } from './runtime/run-tool.ts'
+export type { ToolCall } from './runtime/run-tool.ts'
+export type { ToolEnd, ToolMethod, ToolService } from './runtime/tool-service.ts'

@@ -12,7 +12,7 @@ import { startServer } from '../support/server.ts'
 
 const root = join(import.meta.dirname, '../..')
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const browser = process.env['BRAIN_BROWSER'] ?? BROWSERS.find((path) => existsSync(path))
+const browser = BROWSERS.find((path) => existsSync(path))
 
 /** What a page does with the client; what came of it goes to the server of the page. */
 const PAGE = `

@@ -10,7 +10,7 @@ import { build } from 'esbuild'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runToolProcess } from '../../src/sdk/runtime.ts'
-import { fixture } from '../support/server.ts'
+import { fixture, startServer } from '../support/server.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
@@ -120,6 +120,33 @@ describe('published packages', () => {
       expect(await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })).toEqual({
         code: 0,
         out: 'double {"url":"http://127.0.0.1:9/v1/models"}\n',
+        err: '',
+      })
+    })
+
+    it('runs an application on Node 22', async () => {
+      const directory = join(folder, 'node-22')
+      const name = `node-${process.platform}-${process.arch}`
+      await install(directory, `${name}@22`)
+      const node = join(directory, 'node_modules', name, 'bin/node')
+      await using server = await startServer()
+      const script = `
+        import { Brain, tool } from '@aexhq/brain'
+        import '@aexhq/brain/runtime'
+        import { z } from 'zod'
+        const double = tool({ name: 'double', description: 'Doubles', input: z.object({ n: z.number() }), run: ({ n }, ctx) => ctx.finish(n * 2) })
+        const brain = new Brain({ baseUrl: '${server.url}' })
+        try {
+          const script = [{ tool_calls: [{ name: 'double', input: { n: 21 } }] }, { text: 'done' }]
+          const session = await brain.sessions.create({ model: { provider: 'scripted', name: 'script', apiKey: 'k', script }, tools: [double()] })
+          await session.send('What is twice 21?')
+          for await (const { type, data } of session.events()) if (type === 'tool_result_emitted') console.log(process.version, data.result.output)
+        } finally {
+          await brain.close()
+        }`
+      expect(await outcomeOf(node, ['--input-type=module', '-e', script], { cwd: client() })).toEqual({
+        code: 0,
+        out: expect.stringMatching(/^v22\.\d+\.\d+ 42\n$/),
         err: '',
       })
     })

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { HostCommand } from '../../src/contract/host-protocol.ts'
 import type { JournalRecord } from '../../src/journal/record.ts'
 import { EnvironmentController, useCallback } from '../support/environment-controller.ts'
 import { expectSoundJournal } from '../support/journal-checks.ts'
-import { startServer, TestSession, type Response, type TestServer } from '../support/server.ts'
+import { HostClient } from '../support/host-client.ts'
+import { fixture, startServer, TestSession, type Response, type TestServer } from '../support/server.ts'
 
 let server: TestServer
 beforeAll(async () => {
@@ -488,7 +490,7 @@ describe.concurrent('control of environments', () => {
     expect((await make('two', { repository: 5 })).status).toBe(400)
     // Two ask for the last place at once.
     const both = await Promise.all([make('two'), make('three')])
-    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409])
+    expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409])
     await control(session, { operation: 'setup', environment: one.reference })
     expect(await controller.operation('setup')).toMatchObject({
       environment: 'one',
@@ -573,6 +575,67 @@ describe.concurrent('control of environments', () => {
     expect((await ask({ operation: 'setup', environment: child.reference })).body.state).toBe('ready')
     expect((await ask({ operation: 'delete', environment: child.reference })).body.state).toBe('deleted')
     expect((await ask({ operation: 'fly' })).status).toBe(400)
+  })
+})
+
+describe.concurrent('tools that run here', () => {
+  const manual = (controller: EnvironmentController) => ({
+    name: 'github',
+    driver: 'http',
+    url: controller.url,
+    lifecycle: 'manual',
+  })
+  const grants = [{ environment: 'github', permissions: ['read', 'setup'] }]
+
+  it('control environments from a box, within the grants of the tool and of its environment', async () => {
+    await using controller = await EnvironmentController.listen()
+    const id = await server.admit(await fixture('outcomes'))
+    const implementation = { type: 'brain_component', entrypoint: 'run', id, configuration: {} }
+    const session = await opened(controller, {
+      tool: {
+        placements: { box: { implementation } },
+        environments: [{ environment: 'github', permissions: ['read'] }],
+      },
+      request: {
+        environments: [
+          manual(controller),
+          {
+            name: 'box',
+            driver: 'brain',
+            lifecycle: 'automatic',
+            environments: [{ environment: 'github', permissions: ['setup'] }],
+          },
+        ],
+      },
+    })
+    const ask = (request: object) => ({ do: 'environments', request })
+    const plan = [
+      ask({ operation: 'list' }),
+      ask({ operation: 'setup', environment: declared }),
+      ask({ operation: 'delete', environment: declared }),
+      { do: 'finish', outcome: { status: 'ok', value: '$log' } },
+    ]
+    const steps = await session.value({ steps: plan })
+    expect(steps[0].ok).toMatchObject([{ reference: declared, state: 'declared' }])
+    expect(steps[1].ok).toMatchObject({ reference: declared, state: 'ready' })
+    expect(steps[2].code).toBe('invalid_request')
+  })
+
+  it('control environments from an application', async () => {
+    await using controller = await EnvironmentController.listen()
+    const host = await HostClient.register(server)
+    const stream = await host.connect()
+    const environments = [manual(controller), { name: 'app', driver: 'host', host_id: host.id, lifecycle: 'automatic' }]
+    const session = await host.session([{ name: 'lookup', environments: grants } as never], { environments })
+    const calling = session.call({}, { wait: 'finished' })
+    const command = (await stream.command()) as HostCommand
+    const { session_id, sequence } = command
+    const ask = (input: object) => host.post('call', { session_id, sequence, call: { method: 'environments', input } })
+    expect((await ask({ operation: 'setup', environment: declared })).body).toMatchObject({ state: 'ready' })
+    expect((await ask({ operation: 'delete', environment: declared })).status).toBe(400)
+    await host.finish(command, null)
+    await calling
+    stream.close()
   })
 })
 

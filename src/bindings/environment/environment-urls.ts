@@ -77,10 +77,8 @@ export class EnvironmentUrls {
 
 const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, '')
 
-/** 0x7f.1, 2130706433 and full-width digits are 127.0.0.1 to some readers only. */
-const isPlainlyWritten = (text: string, { hostname }: URL): boolean =>
-  isIP(hostname) !== 4 ||
-  text
-    .toLowerCase()
-    .replace(/^https?:\/\//, '')
-    .startsWith(hostname)
+/** 0x7f.1, 2130706433 and full-width digits are 127.0.0.1 to some readers only, and what a backslash is they do not agree. */
+function isPlainlyWritten(text: string, { hostname }: URL): boolean {
+  const authority = /^https?:\/\/([^\s\\]+)$/i.exec(text)?.[1]?.toLowerCase()
+  return authority !== undefined && (isIP(hostname) !== 4 || authority.startsWith(hostname))
+}

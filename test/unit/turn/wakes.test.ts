@@ -56,6 +56,29 @@ describe('wakes', () => {
     expect(advance(first, record(1700, 'turn_ended', { result: null, events_through: 1700 }), 7).phase).toBe('quiet')
   })
 
+  it('W1 note what the controller of an environment says', () => {
+    const origin: Origin = { kind: 'environment', environment: { name: 'e', sequence: 1 } }
+    for (const kind of ['environment_observation', 'anything'])
+      expect(told([100, record(7, kind, 1, origin)])).toMatchObject({ phase: 'gathering', at: 105 })
+    expect(told([100, record(7, 'environment_setup_ended', { sequence: 6, result: {} })]).phase).toBe('quiet')
+  })
+
+  it.each([
+    ['session_interrupted', {}, true],
+    ['turn_failed', { code: 'cancelled' }, true],
+    ['turn_failed', { code: 'interrupted' }, true],
+    ['turn_failed', { code: 'agentloop_failed' }, false],
+  ])('W5 after %s %j hear controllers again when somebody speaks', (kind, data, isMuted) => {
+    const said = record(8, 'anything', 1, { kind: 'environment', environment: { name: 'e', sequence: 1 } })
+    const stopped = told([0, record(7, kind, data)])
+    expect(advance(stopped, said, 1).phase).toBe(isMuted ? 'quiet' : 'gathering')
+    const woken = advance(stopped, record(8, 'turn_started', { trigger: 'events' }), 1)
+    expect(advance(woken, said, 1).phase).toBe(isMuted ? 'quiet' : 'gathering')
+    const spoken = advance(stopped, record(8, 'turn_started', { input: { message: 'm' } }), 1)
+    expect(advance(spoken, said, 1).phase).toBe('gathering')
+    expect(advance(stopped, ofTool(9, 3), 1).phase).toBe('gathering')
+  })
+
   it.each(['session_interrupted', 'turn_failed'])('W4 forget what was noted at %s', (kind) => {
     const due = elapse(told([0, ofTool(7, 3)]), 5)
     expect(advance(due, record(8, kind), 6).phase).toBe('quiet')

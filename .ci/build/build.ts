@@ -36,9 +36,11 @@ async function buildClient(directory: string, manifest: RootManifest): Promise<v
   await compile('src/sdk/tsconfig.build.json', join(directory, 'lib'))
   // Neutral: anything that only Node has fails here and not in somebody's page.
   await build({
-    entryPoints: [from('src/sdk/index.ts')],
-    outfile: join(directory, 'lib/sdk/index.js'),
+    entryPoints: [from('src/sdk/index.ts'), from('src/sdk/interop/index.ts')],
+    outdir: join(directory, 'lib/sdk'),
+    outbase: from('src/sdk'),
     bundle: true,
+    splitting: true,
     packages: 'external',
     format: 'esm',
     platform: 'neutral',

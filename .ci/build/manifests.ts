@@ -17,6 +17,7 @@ export const clientManifest = ({ version, license, dependencies }: RootManifest)
   type: 'module',
   exports: {
     '.': { types: './lib/sdk/index.d.ts', default: './lib/sdk/index.js' },
+    './interop': { types: './lib/sdk/interop/index.d.ts', default: './lib/sdk/interop/index.js' },
     './contracts/tool.wit': './contracts/tool.wit',
     './contracts/agentloop.wit': './contracts/agentloop.wit',
     './package.json': './package.json',

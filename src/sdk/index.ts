@@ -3,7 +3,8 @@
 export { BrainError } from './brain-error.ts'
 export { Brain } from './client/brain.ts'
 export type { BrainOptions, ModelList, ModelProviderInfo, RequestArguments } from './client/brain.ts'
-export type { KeyOptions, SendOptions, SessionHandle } from './client/session-handle.ts'
+export type { CallOptions, KeyOptions, SendOptions, SessionHandle } from './client/session-handle.ts'
+export type { ToolCallAnswer } from './client/tool-call-answer.ts'
 export type {
   EventOrigin,
   LiveEvent,

@@ -5,7 +5,10 @@ const root = new URL('../../', import.meta.url)
 
 registerHooks({
   resolve: (specifier, context, next) => {
-    if (specifier === '@aexhq/brain') return next(new URL('src/sdk/index.ts', root).href, context)
+    if (/^@aexhq\/brain(\/|$)/.test(specifier)) {
+      const entry = `src/sdk/${specifier.slice('@aexhq/brain'.length)}/index.ts`
+      return next(new URL(entry.replaceAll('//', '/'), root).href, context)
+    }
     return next(
       specifier,
       specifier === 'zod' ? { ...context, parentURL: new URL('package.json', root).href } : context,

@@ -52,15 +52,20 @@ export type {
   Usage,
   UserInput,
 } from '../contract/message.ts'
+export type { EnvironmentMethod, EnvironmentMethods, EnvironmentTemplate } from '../contract/environment.ts'
 export type { HostActivity, HostCommand, HostFrame, HostRegistration, HostUpdate } from '../contract/host-protocol.ts'
 export type { Outcome, ToolError, ToolOutput, ToolResult } from '../contract/outcome.ts'
 export type {
   BrainEnvConfiguration,
   BrainEnvironment,
+  BuiltinLoopImplementation,
   ComponentImplementation,
+  ComponentLoopImplementation,
   EnvironmentGrant,
   HostEnvironment,
+  HttpEnvironment,
   Placement,
+  RemoteLoopImplementation,
   SessionAgentloop,
   SessionConfiguration,
   SessionEnvironment,

@@ -145,6 +145,7 @@ export class SessionHandle {
     return liveEvents(this.#transport, `${this.#path}/events?after=${after}`, signal)
   }
 
+  /** The conversation as the model sees it now. */
   async transcript(): Promise<SessionTranscript> {
     return (await this.#transport.json('GET', `${this.#path}/transcript`)) as unknown as SessionTranscript
   }

@@ -9,7 +9,7 @@ import { checkTools, ToolCaller, type CallTerms, type ToolSession } from './tool
 const SCHEMA: unique symbol = Symbol.for('vercel.ai.schema')
 
 /** A schema as `jsonSchema()` of the AI SDK makes it. */
-export type AiSdkSchema = {
+type AiSdkSchema = {
   readonly [SCHEMA]: true
   readonly _type: unknown
   readonly jsonSchema: JsonObject
@@ -19,10 +19,12 @@ export type AiSdkSchema = {
 /** One tool, as `tool()` of the AI SDK makes it. */
 export type AiSdkTool = {
   readonly description: string
-  /** An {@link AiSdkSchema}. */
+  /** A schema, by their mark. */
   // oxlint-disable-next-line typescript/no-explicit-any -- the type of the mark is known to their package only
   readonly inputSchema: any
+  /** Makes the call. @throws BrainError when the server does not take it, and the reason of the signal */
   readonly execute: (input: unknown, options: { readonly abortSignal?: AbortSignal | undefined }) => Promise<CallReport>
+  /** What of the report the model is told. */
   readonly toModelOutput: (options: { readonly output: CallReport }) => AiSdkOutput
 }
 

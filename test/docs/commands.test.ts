@@ -11,6 +11,7 @@ const RUN_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci && npm test$/, 'is the run that this test is part of'],
   [/^npm ci && npm run demo$/, 'the test of the demo'],
   [/^npm (ci|test|run (check|format|lint|types|unit|soak|bench|build|dev|docs))\b/, 'for the developer, and for CI'],
+  [/^npm run -s example examples\/[a-z-]+\/main\.ts$/, 'examples/README.md'],
   [/^npx brain |^npm install (-g )?@aexhq/, 'test/package/tarballs.test.ts, from the packed files'],
   [/^rustup target add |^cargo |build\.sh|setup-toolchain\.sh/, 'test/package, where the compiler is there'],
   [/^(npm install|BRAIN_STARLINGMONKEY=).*starlingmonkey/, 'whoever asks for it: the test in test/e2e/foreign.test.ts'],

@@ -17,7 +17,7 @@ export const clientManifest = ({ version, license, dependencies }: RootManifest)
   type: 'module',
   exports: {
     '.': { types: './lib/sdk/index.d.ts', default: './lib/sdk/index.js' },
-    './interop': { types: './lib/sdk/interop/index.d.ts', default: './lib/sdk/interop/index.js' },
+    './interop': { types: './lib/sdk/interop.d.ts', default: './lib/sdk/interop.js' },
     './contracts/tool.wit': './contracts/tool.wit',
     './contracts/agentloop.wit': './contracts/agentloop.wit',
     './package.json': './package.json',

@@ -3,12 +3,15 @@ import { registerHooks } from 'node:module'
 
 const root = new URL('../../', import.meta.url)
 
+const ENTRIES: Readonly<Record<string, string>> = {
+  '@aexhq/brain': 'index.ts',
+  '@aexhq/brain/interop': 'interop.ts',
+}
+
 registerHooks({
   resolve: (specifier, context, next) => {
-    if (/^@aexhq\/brain(\/|$)/.test(specifier)) {
-      const entry = `src/sdk/${specifier.slice('@aexhq/brain'.length)}/index.ts`
-      return next(new URL(entry.replaceAll('//', '/'), root).href, context)
-    }
+    const entry = ENTRIES[specifier]
+    if (entry !== undefined) return next(new URL(`src/sdk/${entry}`, root).href, context)
     return next(
       specifier,
       specifier === 'zod' ? { ...context, parentURL: new URL('package.json', root).href } : context,

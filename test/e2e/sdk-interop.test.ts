@@ -5,13 +5,7 @@ import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Brain, brainEnv, component, hostEnv, tool, type SessionHandle } from '../../src/sdk/index.ts'
-import {
-  aiSdkTools,
-  anthropicTools,
-  lintTools,
-  openaiChatTools,
-  openaiResponsesTools,
-} from '../../src/sdk/interop/index.ts'
+import { aiSdkTools, anthropicTools, lintTools, openaiChatTools, openaiResponsesTools } from '../../src/sdk/interop.ts'
 import { ModelServer, refusal, type Reply } from '../support/model-server.ts'
 import { faultsOfSchema, type Rules } from '../support/provider-rules.ts'
 import { startServer, type TestServer } from '../support/server.ts'

@@ -20,6 +20,7 @@ export const clientManifest = ({ version, license, dependencies }: RootManifest)
   exports: {
     '.': entry('index'),
     './agentloop': entry('agentloop/define-agentloop'),
+    './interop': entry('interop'),
     './package': entry('package/package-tools'),
     './runtime': entry('runtime'),
     './contracts/session.json': './contracts/session.json',

@@ -30,6 +30,7 @@ export type EnvironmentMethod = {
   readonly effect?: 'none' | 'replace'
 }
 
+/** What may be asked of an environment, by the names of its methods. */
 export type EnvironmentMethods = Readonly<Record<string, EnvironmentMethod>>
 
 /** Lets environments be made from a declared one, each with a configuration that the schema allows (contract 2.1). */

@@ -21,6 +21,7 @@ export type HostCommand = {
 /** First frame of a stream, and whenever `idle` changes: whether nothing of this host's sessions goes on. */
 export type HostActivity = { readonly connection: number; readonly idle: boolean }
 
+/** One event of the stream of commands. */
 export type HostFrame =
   | { readonly event: 'activity'; readonly data: HostActivity }
   | { readonly event: 'command'; readonly data: HostCommand }

@@ -5,14 +5,18 @@ export type Media =
   | { readonly type: 'image'; readonly url: string }
   | { readonly type: 'file'; readonly media_type: 'application/pdf'; readonly url: string }
 
+/** Words, of whoever the message is from. */
 export type TextBlock = { readonly type: 'text'; readonly text: string }
+/** What only one provider understands, such as sealed reasoning; it is given back to that provider as it is. */
 export type NativeBlock = { readonly type: 'native'; readonly format: string; readonly data: Json }
+/** A call that the model asks for; `id` is what its result refers to. */
 export type ToolUseBlock = {
   readonly type: 'tool_use'
   readonly id: string
   readonly name: string
   readonly input: Json
 }
+/** What came of a call: text, or JSON that the model is shown as text. */
 export type ToolResultBlock = {
   readonly type: 'tool_result'
   readonly tool_use_id: string
@@ -20,13 +24,16 @@ export type ToolResultBlock = {
   readonly is_error: boolean
   readonly media?: readonly Media[]
 }
+/** One part of a message. */
 export type Block = TextBlock | Media | NativeBlock | ToolUseBlock | ToolResultBlock
 
 /** One message of a transcript (contract 3.6). */
 export type Message = { readonly role: 'user' | 'assistant' | 'developer'; readonly content: readonly Block[] }
 
+/** What is sent to a session; `media` have https URLs that the provider fetches. */
 export type UserInput = { readonly message: string; readonly media?: readonly Media[] }
 
+/** A tool as a model is told of it; schemas are JSON Schema 2020-12. */
 export type ToolDefinition = {
   readonly name: string
   readonly description: string
@@ -44,6 +51,7 @@ export type ModelRequest = {
   readonly options?: JsonObject
 }
 
+/** Why a model stopped, in the words of all providers. */
 export type StopReason = 'end_turn' | 'tool_use' | 'max_tokens' | 'stop_sequence' | 'refusal' | 'unknown'
 
 /** Token counts of one call; an absent member is not known, which is not the same as 0. */
@@ -57,4 +65,5 @@ export type Usage = {
   readonly provider_cost_usd?: string
 }
 
+/** What a model said, once it is over. */
 export type ModelResult = { readonly message: Message; readonly stop_reason: StopReason; readonly usage: Usage }

@@ -2,6 +2,7 @@ import { isIdentifier } from '../kernel/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kernel/json.ts'
 import { MAX_MESSAGE_LENGTH } from '../kernel/errors.ts'
 
+/** How a tool failed: `code` is an identifier, `message` for people and models, at most 4096 characters. */
 export type ToolError = {
   readonly code: string
   readonly message: string

@@ -9,8 +9,10 @@ export type EnvironmentGrant = {
   readonly methods?: readonly string[]
 }
 
+/** What runs a tool in one environment, in the words of that environment's driver. */
 export type Placement = { readonly implementation: Json }
 
+/** A tool of a session, with where it runs: placements by the names of environments. */
 export type SessionTool = ToolDefinition & {
   readonly placements: Readonly<Record<string, Placement>>
   readonly environments?: readonly EnvironmentGrant[]
@@ -45,6 +47,7 @@ export type HttpEnvironment = EnvironmentOf<'http', Json> & {
   readonly template?: EnvironmentTemplate
 }
 
+/** One environment of a session. */
 export type SessionEnvironment = BrainEnvironment | HostEnvironment | HttpEnvironment
 
 /** The loop that is part of the server (contract A2). */
@@ -60,6 +63,7 @@ export type ComponentLoopImplementation = {
 /** What an environment elsewhere understands as an agentloop; nobody else looks into it (contract 2.2). */
 export type RemoteLoopImplementation = JsonObject
 
+/** What conducts the turns of a session. */
 export type SessionAgentloop = {
   readonly implementation: BuiltinLoopImplementation | ComponentLoopImplementation | RemoteLoopImplementation
   readonly configuration: Json
@@ -89,8 +93,10 @@ export type SessionConfiguration = {
   readonly labels?: Readonly<Record<string, string>>
 }
 
+/** In the order in which a session goes through them. */
 export const SESSION_STATUSES = ['creating', 'idle', 'running', 'ending', 'ended', 'failed'] as const
 
+/** Where a session is: `idle` takes work, `running` has a turn, `ended` and `failed` are for good. */
 export type SessionStatus = (typeof SESSION_STATUSES)[number]
 
 /** What every session route answers (contract 1.3). */

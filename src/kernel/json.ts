@@ -2,6 +2,8 @@ import { BrainError } from './errors.ts'
 
 /** Any JSON value, as `JSON.parse` makes it. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+
+/** A JSON value with members. */
 export type JsonObject = { readonly [key: string]: Json }
 
 /** Deeper values are refused wherever JSON enters (cases D-11): our own and our users' code may recurse over them. */

@@ -3,7 +3,8 @@
 export { BrainError } from './brain-error.ts'
 export { Brain } from './client/brain.ts'
 export type { BrainOptions, ModelList, ModelProviderInfo, RequestArguments } from './client/brain.ts'
-export type { KeyOptions, SendOptions, SessionHandle } from './client/session-handle.ts'
+export type { CallOptions, KeyOptions, SendOptions, SessionHandle } from './client/session-handle.ts'
+export type { ToolCallAnswer } from './client/tool-call-answer.ts'
 export type {
   EventOrigin,
   LiveEvent,
@@ -58,15 +59,20 @@ export type {
   Usage,
   UserInput,
 } from '../contract/message.ts'
+export type { EnvironmentMethod, EnvironmentMethods, EnvironmentTemplate } from '../contract/environment.ts'
 export type { HostActivity, HostCommand, HostFrame, HostRegistration, HostUpdate } from '../contract/host-protocol.ts'
 export type { Outcome, ToolError, ToolOutput, ToolResult } from '../contract/outcome.ts'
 export type {
   BrainEnvConfiguration,
   BrainEnvironment,
+  BuiltinLoopImplementation,
   ComponentImplementation,
+  ComponentLoopImplementation,
   EnvironmentGrant,
   HostEnvironment,
+  HttpEnvironment,
   Placement,
+  RemoteLoopImplementation,
   SessionAgentloop,
   SessionConfiguration,
   SessionEnvironment,

@@ -157,7 +157,7 @@ describe('every page', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }
     const gone = PAGES.flatMap((page) => {
       const text = readPage(page)
-      const paths = [...text.matchAll(/`((?:src|test|docs|wit|bench|\.ci|examples-rust|examples-python)\/[\w./*-]*)`/g)]
+      const paths = [...text.matchAll(/`((?:src|test|docs|wit|bench|\.ci|examples(?:-\w+)?)\/[\w./*-]*)`/g)]
         .map(([, path = '']) => path)
         .filter((path) => globSync(path.replace(/\/$/, ''), { cwd: root }).length === 0)
       const commands = [...text.matchAll(/npm run (?:-s )?([\w:]+)/g)]
@@ -167,6 +167,14 @@ describe('every page', () => {
       return [...paths, ...commands].map((what) => `${page}: ${what}`)
     })
     expect(gone).toEqual([])
+  })
+
+  it('runs every example of the client, and says what it prints', () => {
+    const page = readPage('examples/README.md')
+    const examples = globSync('examples/*/main.ts', { cwd: root })
+    expect(examples.length).toBeGreaterThanOrEqual(5)
+    expect(examples.filter((file) => !page.includes(`\nnpm run -s example ${file}`))).toEqual([])
+    expect(examples.filter((file) => !existsSync(join(root, dirname(file), 'README.md')))).toEqual([])
   })
 
   it('quotes source as it stands in the file that it names', () => {

@@ -7,6 +7,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   '@aexhq/brain': 'src/sdk/index.ts',
   '@aexhq/brain/package': 'src/sdk/package/package-tools.ts',
   '@aexhq/brain/runtime': 'src/sdk/runtime.ts',
+  '@aexhq/brain/interop': 'src/sdk/interop.ts',
 }
 
 registerHooks({

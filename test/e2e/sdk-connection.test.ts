@@ -28,8 +28,8 @@ it(`one connection serves ${CALLS} calls, and neither side keeps any of them`, a
     },
   })
   const model = { provider: 'scripted', name: 'script', apiKey: 'none', script: [{ text: 'done' }] }
-  const { id } = await brain.sessions.create({ model, tools: [double()] })
-  const session = new TestSession(server, id, 'double')
+  const handle = await brain.sessions.create({ model, tools: [double()] })
+  const session = new TestSession(server, handle.id, 'double')
   const calls = async (count: number): Promise<void> => {
     for (let n = 0; n < count; n += AT_ONCE) {
       const numbers = Array.from({ length: AT_ONCE }, (_, i) => n + i)
@@ -47,6 +47,12 @@ it(`one connection serves ${CALLS} calls, and neither side keeps any of them`, a
   const whole = await memory()
   expect(whole.ours - half.ours).toBeLessThan(3 * MIB)
   expect(whole.servers - half.servers).toBeLessThan(64 * MIB)
+  const events = await Array.fromAsync(handle.events())
+  expect(events.length, 'several pages').toBeGreaterThan(2000)
+  expect(events.every(({ sequence }, index) => sequence === index + 1)).toBe(true)
+  const countOf = (wanted: string): number => events.filter(({ type }) => type === wanted).length
+  expect(countOf('doubling')).toBeGreaterThanOrEqual(CALLS)
+  expect(countOf('doubling')).toBe(countOf('tool_call_ended'))
 })
 
 it('an application that is closed in the middle of a call leaves one result of each call, and the session goes on (cases D-27)', async () => {

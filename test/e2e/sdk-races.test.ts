@@ -61,6 +61,41 @@ describe('a cancellation and a finish at the same time', () => {
   })
 })
 
+describe('a server that is stopped in the middle of a turn', () => {
+  it('lets the function go on and say what it has, takes nothing new, and keeps the turn (contract 10.3)', async () => {
+    await using server = await startServer()
+    const brain = new Brain({ baseUrl: server.url })
+    try {
+      const [running, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const slow = probe(async (_, ctx) => {
+        running.resolve()
+        await release.promise
+        await ctx.emit('nearly', {})
+        return ctx.finish('there')
+      })
+      const script = [{ tool_calls: [{ name: 'probe', input: { name: 'x' } }] }, { text: 'ok' }]
+      const session = await brain.sessions.create({ model: { ...model, script }, tools: [slow] })
+      const sent = session.send('Go')
+      await running.promise
+      const exit = server.kill('SIGTERM')
+      await expect.poll(async () => (await fetch(`${server.url}/health/ready`)).status).toBe(503)
+      await expect(brain.sessions.create({ model })).rejects.toMatchObject({ status: 503, code: 'overloaded' })
+      release.resolve()
+      expect(await sent).toMatchObject({ status: 'idle' })
+      expect(await exit).toBe(0)
+      await server.start()
+      const after = new Brain({ baseUrl: server.url })
+      const events = await Array.fromAsync((await after.sessions.get(session.id)).events())
+      const types = events.map(({ type }) => type)
+      expect(
+        types.filter((type) => ['nearly', 'tool_result_emitted', 'tool_call_ended', 'turn_ended'].includes(type)),
+      ).toEqual(['nearly', 'tool_result_emitted', 'tool_call_ended', 'turn_ended'])
+    } finally {
+      await brain.close()
+    }
+  })
+})
+
 describe('a server that dies in the middle of a call', () => {
   it('is connected again, by the same host, and never asks for that call again', async () => {
     await using server = await startServer({ BRAIN_LISTEN: `127.0.0.1:${await freePort()}` })

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -86,11 +89,43 @@ describe('the client', () => {
     await expect(client.admitTool(late)).rejects.toMatchObject({ code: 'ENOENT' })
     await writeFile(path, bytes)
     expect(await client.admitTool(late)).toBe(ids[0])
+    const files = createServer((_, response) => response.end(bytes)).listen(0, '127.0.0.1')
+    await once(files, 'listening')
+    const { port } = files.address() as AddressInfo
+    expect(await client.admitTool(component(new URL(`http://127.0.0.1:${port}/wordcount.wasm`)))).toBe(ids[0])
+    files.close()
+    const loop = component(await fixture('agentloop'))
+    await expect(client.admitTool(loop)).rejects.toMatchObject({ name: 'BrainError', status: 400 })
     const junk = component(new Uint8Array([1, 2, 3]))
     await expect(client.admitTool(junk)).rejects.toMatchObject({ name: 'BrainError', status: 400 })
     expect(
       await client.admitTool(component(new URL(`${server.url.replace(/\/$/, '')}/none.wasm`))).catch((e) => e),
     ).toMatchObject({ code: 'http_error', status: 404 })
+    await client.close()
+  })
+
+  it('uploads loop and tools before it creates, as bytes (contract 10.1 B)', async () => {
+    const sent: string[] = []
+    const client = new Brain({
+      baseUrl: server.url,
+      fetch: (url, init) => {
+        sent.push(`${new URL(url).pathname} ${new Headers(init?.headers).get('content-type')}`)
+        return fetch(url, init)
+      },
+    })
+    const loop = agentloop({ implementation: component(await fixture('agentloop')) })
+    const session = await client.sessions.create({
+      model: model({ text: 'done' }),
+      agentloop: loop({ env: brainEnv({ name: 'loops' }) }),
+      tools: [inspect({ env: box, depth: 1 })],
+    })
+    expect(sent).toEqual([
+      '/v1/agentloops application/octet-stream',
+      '/v1/tools application/octet-stream',
+      '/v1/sessions application/json',
+    ])
+    await session.send('Go')
+    expect((await session.transcript()).messages.at(-1)?.content).toEqual([{ type: 'text', text: 'done' }])
     await client.close()
   })
 
@@ -106,19 +141,29 @@ describe('the client', () => {
       options: z.object({ rounds: z.number() }),
     })
     const other = brainEnv({ name: 'other' })
+    const grant = { environment: 'later', permissions: ['create', 'call'], methods: ['ping'] } as const
+    const transcript = [{ role: 'user', content: [{ type: 'text', text: 'Before' }] }] as const
     const request = await brain.sessions.prepare({
       model: { provider: 'scripted', name: 'script', apiKey: 'k' },
       agentloop: loop({ env: brainEnv({ name: 'loops' }), rounds: 3 }),
       environments: [other],
       environment: { lifecycle: { default: 'manual', bindings: { loops: 'automatic' } } },
-      tools: [words({ env: box }), words({ env: brainEnv({ name: 'other' }) })],
+      tools: [
+        words({ env: box, environments: [grant] }),
+        words({ env: brainEnv({ name: 'other' }), environments: [grant] }),
+      ],
+      system: 'Be brief.',
+      transcript,
+      responseFormat: { type: 'json_object' },
       idleTtlMs: 0,
     })
     expect(request).toMatchObject({
       agentloop: { implementation: { entrypoint: 'turn' }, configuration: { rounds: 3 }, environment: 'loops' },
       model: { api_key: 'k' },
-      system: '',
-      tools: [{ name: 'wordcount', placements: { reader: {}, other: {} } }],
+      system: 'Be brief.',
+      transcript,
+      response_format: { type: 'json_object' },
+      tools: [{ name: 'wordcount', placements: { reader: {}, other: {} }, environments: [grant] }],
       environments: [
         { name: 'loops', driver: 'brain', lifecycle: 'automatic' },
         { name: 'other', lifecycle: 'manual' },
@@ -127,6 +172,8 @@ describe('the client', () => {
       idle_ttl_ms: 0,
     })
     expect(Object.keys(request)).not.toContain('labels')
+    // A grant is a permission: it brings neither a tool nor an environment with it.
+    expect([request.tools.length, request.environments.length]).toEqual([1, 3])
   })
 
   it('refuses what contradicts itself before any request', async () => {
@@ -147,6 +194,11 @@ describe('the client', () => {
     await expect(create({ environment: { lifecycle: { bindings: { x: 'manual' } } } })).rejects.toThrow(
       '"x", which is not there',
     )
+    await expect(create({ environment: { lifecycle: { default: 'never' } } })).rejects.toThrow(
+      '"automatic" or "manual"',
+    )
+    await expect(create({ environment: { lifecycle: 'manual' } })).rejects.toThrow('with default, bindings')
+    await expect(create({ lifecycle: 'manual' })).rejects.toThrow('no member "lifecycle"')
     await expect(brain.sessions.prepare({ model: model(), tools: [plain()] })).rejects.toThrow('give the hostId')
     expect(requests).toEqual([])
   })
@@ -199,6 +251,39 @@ describe('the client', () => {
     await expect(Array.fromAsync(stream)).rejects.toMatchObject({ name: 'AbortError' })
     await expect(session.transcript()).rejects.toMatchObject({ name: 'AbortError' })
     expect(requests.filter((request) => !request.endsWith('/events'))).toEqual([])
+  })
+
+  it('gives up waiting at its timeout, and neither repeats the message nor cancels its turn (contract 10.3)', async () => {
+    const gate = Promise.withResolvers<void>()
+    const waits = tool({
+      name: 'waits',
+      description: 'Waits for the test.',
+      input: z.object({}),
+      run: async (_, ctx) => {
+        await gate.promise
+        return ctx.finish('ok')
+      },
+    })
+    const script = model({ tool_calls: [{ name: 'waits', input: {} }] }, { text: 'done' })
+    const { id } = await brain.sessions.create({ model: script, tools: [waits()] })
+    requests = []
+    const hasty = spying({ timeoutMs: 300 })
+    const session = await hasty.sessions.get(id)
+    await expect(session.send('Go')).rejects.toMatchObject({ name: 'TimeoutError' })
+    expect(requests).toEqual([`GET /v1/sessions/${id}`, `POST /v1/sessions/${id}/messages`])
+    expect((await hasty.sessions.get(id)).state.status).toBe('running')
+    gate.resolve()
+    for await (const { type } of session.stream()) if (type === 'turn_ended') break
+    await session.interrupt({ idempotencyKey: 'twice' })
+    await session.interrupt({ idempotencyKey: 'twice' })
+    const types = (await Array.fromAsync(session.events())).map(({ type }) => type)
+    expect(types.filter((type) => /^turn_|interrupted/.test(type))).toEqual([
+      'turn_started',
+      'turn_ended',
+      'session_interrupted',
+    ])
+    expect((await session.send('Again')).status).toBe('idle')
+    await hasty.close()
   })
 
   it('has no timeout but the one it is given, and checks what it is made of', async () => {

@@ -405,6 +405,9 @@ describe('application tools', () => {
       expect(asked.filter((request) => request === 'GET /v1/hosts/ID/commands')).toHaveLength(1)
       expect(asked.indexOf('GET /v1/hosts/ID/commands')).toBeLessThan(asked.indexOf('POST /v1/sessions'))
       await one.close()
+      const ends = asked.filter((request) => /\/(cancel|end)$|^DELETE/.test(request))
+      expect(ends, 'closing ends no session').toEqual([`POST /v1/sessions/${sessions[0]?.id}/end`])
+      expect((await brain.sessions.get(sessions[1]!.id)).state.status).toBe('idle')
       const lost = await direct(sessions[2]!).call({}, { wait: 'finished' })
       expect(lost.outcome).toMatchObject({ status: 'error', error: { code: 'executor_failed' } })
     })
@@ -457,8 +460,18 @@ describe('application tools', () => {
   })
 
   it('are given up with the client: nothing late is published, and nothing hangs', async () => {
-    const one = client()
+    const posting = Promise.withResolvers<void>()
+    const one = client({
+      fetch: (url, init) => {
+        if (init?.method !== 'POST' || !url.endsWith('/events')) return fetch(url, init)
+        posting.resolve()
+        return new Promise((_, reject) =>
+          init.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error)),
+        )
+      },
+    })
     const release = Promise.withResolvers<void>()
+    const emitted = Promise.withResolvers<string>()
     const running = Promise.withResolvers<AbortSignal>()
     const late = Promise.withResolvers<unknown>()
     const session = await one.sessions.create({
@@ -466,6 +479,7 @@ describe('application tools', () => {
       tools: [
         probe(async (_, ctx) => {
           running.resolve(ctx.signal)
+          ctx.emit('never_taken', {}).catch((error: Error) => emitted.resolve(error.name))
           await release.promise
           late.resolve(await ctx.finish('late').catch((error: Error) => error.message))
         }),
@@ -473,7 +487,9 @@ describe('application tools', () => {
     })
     const call = direct(session).call({}, { wait: 'finished' })
     const signal = await running.promise
+    await posting.promise
     await one.close()
+    expect(await emitted.promise).toMatch(/^(AbortError|BrainError)$/)
     expect(signal.reason).toMatchObject({ name: 'AbortError', message: 'The client was closed' })
     expect((await call).outcome).toMatchObject({ status: 'unknown' })
     release.resolve()
@@ -510,6 +526,35 @@ describe('application tools', () => {
     expect(stranger.outcome).toMatchObject({ status: 'error', error: { code: 'unknown_session' } })
   })
 
+  it('are created once under a key: the same host, the same body, and a call that runs is still theirs', async () => {
+    const bodies: unknown[] = []
+    let registrations = 0
+    const one = client({
+      fetch: (url, init) => {
+        if (url.endsWith('/v1/hosts')) registrations++
+        if (url.endsWith('/v1/sessions')) bodies.push(init?.body)
+        return fetch(url, init)
+      },
+    })
+    const running = Promise.withResolvers<AbortSignal>()
+    const tools = [
+      probe((_, ctx) => {
+        running.resolve(ctx.signal)
+        return new Promise(() => {})
+      }),
+    ]
+    const create = () => one.sessions.create({ model: model(), tools }, { idempotencyKey: 'one-of-a-kind' })
+    const session = await create()
+    const call = session.call('probe', {}, { wait: 'finished' })
+    const signal = await running.promise
+    const again = await create()
+    expect(again.id).toBe(session.id)
+    expect([bodies.length, new Set(bodies).size, registrations]).toEqual([2, 1, 1])
+    await again.interrupt()
+    expect((await call).outcome).toMatchObject({ status: 'cancelled' })
+    await until(() => signal.aborted)
+  })
+
   it('create nothing when the client is closed while it connects', async () => {
     const asked: string[] = []
     const connecting = Promise.withResolvers<void>()
@@ -540,7 +585,14 @@ describe('application tools', () => {
     expect(Object.isFrozen(credentials)).toBe(true)
     await first.close()
 
-    const second = client({ credentials })
+    let registrations = 0
+    const second = client({
+      credentials,
+      fetch: (url, init) => {
+        if (url.endsWith('/v1/hosts')) registrations++
+        return fetch(url, init)
+      },
+    })
     const placed = [lookup({ prefix: 'customer:' }), lookup({ env: hostEnv({ name: 'app' }), prefix: 'customer:' })]
     const other = tool({ name: 'lookup', description: 'x', input: z.object({ id: z.number() }), run: () => {} })
     await expect(second.sessions.get(session.id, { tools: [placed[0]!] })).rejects.toThrow(
@@ -557,6 +609,7 @@ describe('application tools', () => {
     expect(answer.body).toMatchObject({ results: [{ output: { value: 'Ada' } }] })
     // A handle alone has no functions, and a session of another client is none of ours.
     expect((await second.sessions.get(session.id)).state).toMatchObject({ status: 'idle' })
+    expect(registrations).toBe(0)
   })
 
   it('rest when nothing is to do, if the client wants that, and come back for the next message', async () => {

@@ -151,6 +151,20 @@ describe('published packages', () => {
       })
     })
 
+    it('offers tools to other clients from an entry of its own, which shares its code and needs none of theirs', async () => {
+      const script = `
+        import { tool } from '@aexhq/brain'
+        import { lintTools } from '@aexhq/brain/interop'
+        import { z } from 'zod'
+        const placed = tool({ name: 'a', description: 'b', input: z.object({ n: z.any() }), run: () => {} })()
+        console.log(lintTools([placed]).map(({ provider, path }) => provider + path).join())`
+      expect(await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })).toEqual({
+        code: 0,
+        out: 'openai_strict#/properties/n\n',
+        err: '',
+      })
+    })
+
     it.each([
       ['nodenext', 'nodenext'],
       ['esnext', 'bundler'],
@@ -169,7 +183,8 @@ describe('published packages', () => {
           `export const outcome: Outcome = { status: '${status}', value: { words: 3 } }\n` +
           `export const placed = tool({ name: 'a', description: 'b', input: z.object({ n: z.number() }),\n` +
           `  options: z.object({ by: z.number() }), run: ({ n }, ctx) => ctx.finish(n * ctx.options.by) })({ by: 2 })\n` +
-          `export const idOf = (summary: SessionSummary): string => summary.session_id\n`
+          `export const idOf = (summary: SessionSummary): string => summary.session_id\n` +
+          `export { openaiChatTools } from '@aexhq/brain/interop'\n`
         await writeFile(join(directory, 'right.mts'), use('ok'))
         await writeFile(join(directory, 'wrong.mts'), use('fine'))
         const tsc = join(root, 'node_modules/.bin/tsc')

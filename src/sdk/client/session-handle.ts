@@ -3,6 +3,7 @@ import { canonicalText } from '../json-value.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { UserInput } from '../../contract/message.ts'
 import type { Host } from '../host/host.ts'
+import { membersOf } from '../strict-members.ts'
 import { liveEvents, pagedEvents, turnOutcome } from './session-reader.ts'
 import {
   sessionState,
@@ -12,6 +13,7 @@ import {
   type SessionTranscript,
   type TurnOutcome,
 } from './session-event.ts'
+import { toolCallAnswer, type ToolCallAnswer } from './tool-call-answer.ts'
 import type { Transport } from './transport.ts'
 
 /** An operation that is done once, however often it is asked for with the same key. A new key when absent. */
@@ -19,6 +21,20 @@ export type KeyOptions = { readonly idempotencyKey?: string }
 
 /** What `send` takes beside its message: the signal interrupts the turn (contract 9.1). */
 export type SendOptions = KeyOptions & { readonly signal?: AbortSignal }
+
+/** How {@link SessionHandle.call} calls a tool. */
+export type CallOptions = KeyOptions & {
+  /** Where the tool runs: needed only for one that is placed in several environments. */
+  readonly environment?: string
+  /** Milliseconds that the call may take, from 1; the server's own limit holds as well, and alone when absent. */
+  readonly deadlineMs?: number
+  /** Until when to wait: `released`, the default, until the tool has returned or finished; `finished`; or not at all. */
+  readonly wait?: 'released' | 'finished' | 'started'
+  /** Ends the waiting with its reason. The call goes on: {@link SessionHandle.interrupt} cancels it. */
+  readonly signal?: AbortSignal
+}
+
+const CALL_OPTIONS = ['environment', 'deadlineMs', 'wait', 'signal', 'idempotencyKey']
 
 const FOLLOW_AGAIN_MS = 250
 
@@ -86,6 +102,31 @@ export class SessionHandle {
     )
   }
 
+  /**
+   * Calls a tool of the session without a model: with the same checks, grants, deadline and records as a model's call, but
+   * no record of it wakes the agentloop, and the model is not told. A call that ends badly resolves too: see its `outcome`.
+   *
+   * @param input what its input schema accepts; else the call ends with `invalid_input`
+   * @throws TypeError for an option that is not known
+   * @throws BrainError `not_found` for a tool that the session does not have; `invalid_request` when the session is over,
+   * or when the tool is in several environments and none is named
+   */
+  async call(name: string, input: Json, options: CallOptions = {}): Promise<ToolCallAnswer> {
+    membersOf(options, CALL_OPTIONS, `Cannot call tool ${JSON.stringify(name)}`)
+    const { environment, deadlineMs, wait = 'released', signal, idempotencyKey: key = crypto.randomUUID() } = options
+    signal?.throwIfAborted()
+    const body = {
+      input,
+      ...(environment && { environment }),
+      ...(deadlineMs !== undefined && { deadline_ms: deadlineMs }),
+    }
+    const query = wait === 'finished' ? '?wait=finished' : ''
+    const headers = wait === 'started' ? { prefer: 'respond-async' } : {}
+    const path = `${this.#path}/tools/${encodeURIComponent(name)}/calls${query}`
+    const call = () => this.#transport.json('POST', path, { body, key, headers, signal })
+    return toolCallAnswer(await this.#host.ready(this.id, call))
+  }
+
   /** How far the turn that started at `sequence` has come. @throws BrainError when none started there */
   outcome(sequence: number, signal?: AbortSignal): Promise<TurnOutcome> {
     return turnOutcome(this.events(sequence - 1, signal), sequence)
@@ -104,6 +145,7 @@ export class SessionHandle {
     return liveEvents(this.#transport, `${this.#path}/events?after=${after}`, signal)
   }
 
+  /** The conversation as the model sees it now. */
   async transcript(): Promise<SessionTranscript> {
     return (await this.#transport.json('GET', `${this.#path}/transcript`)) as unknown as SessionTranscript
   }

@@ -21,14 +21,22 @@ export type EnvironmentView = {
   readonly observation?: Json
 }
 
-/** Control of environments, within what the caller was granted; the server refuses the rest. */
+/**
+ * Control of environments, within what the caller was granted; the server refuses the rest with a BrainError. A reference
+ * is that of one time: after a replacement the old one is refused.
+ */
 export interface EnvironmentServices {
+  /** All that the caller may read. */
   list(): Promise<readonly EnvironmentView[]>
+  /** One of them, as it is now. @throws BrainError `not_found` */
   get(environment: EnvironmentRef): Promise<EnvironmentView>
   /** Makes an environment from a template. */
   create(template: string, name: string, configuration: unknown): Promise<EnvironmentView>
+  /** Sets up one that is declared, or whose setup failed. */
   setup(environment: EnvironmentRef): Promise<EnvironmentView>
+  /** Gives it another configuration. */
   update(environment: EnvironmentRef, configuration: unknown): Promise<EnvironmentView>
+  /** Takes it down for good. */
   delete(environment: EnvironmentRef): Promise<EnvironmentView>
   /** Calls a method that the environment declared. @returns what it gave */
   call(environment: EnvironmentRef, method: string, input: unknown): Promise<Json>

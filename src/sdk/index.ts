@@ -20,8 +20,20 @@ export { agentloop } from './declare/agentloop.ts'
 export type { AgentloopFactory, PlacedAgentloop } from './declare/agentloop.ts'
 export { component } from './declare/component.ts'
 export type { Component } from './declare/component.ts'
+export { environment } from './declare/environment.ts'
+export type { EnvironmentFactory, EnvironmentPlacement, TemplateDeclaration } from './declare/environment.ts'
+export type { MethodDeclaration } from './declare/environment-methods.ts'
 export { brainEnv, hostEnv } from './declare/environments.ts'
-export type { BrainEnv, BrainEnvOptions, Environment, HostEnv, HostEnvOptions } from './declare/environments.ts'
+export type {
+  BrainEnv,
+  BrainEnvOptions,
+  Environment,
+  EnvironmentMethod,
+  EnvironmentTemplate,
+  HostEnv,
+  HostEnvOptions,
+  HttpEnv,
+} from './declare/environments.ts'
 export type { Executable, Implementation } from './declare/implementation.ts'
 export type { OptionsOf, OptionsSchema, PlacementArguments, PlacementOf } from './declare/placement.ts'
 export { tool } from './declare/tool.ts'

@@ -6,7 +6,13 @@ import { deepFrozen } from '../deep-frozen.ts'
 import type { AnyToolFunction, ToolFunction } from '../host/tool-context.ts'
 import { membersOf } from '../strict-members.ts'
 import type { Environment, HostEnv } from './environments.ts'
-import { checkImplementation, executableOf, type Executable, type Implementation } from './implementation.ts'
+import {
+  checkImplementation,
+  checkPlace,
+  executableOf,
+  type Executable,
+  type Implementation,
+} from './implementation.ts'
 import { inputSchemaOf, outputSchemaOf } from './json-schema.ts'
 import { checkDescription, checkToolName } from './names.ts'
 import {
@@ -144,14 +150,18 @@ function place(
     if (env !== undefined && env.driver !== 'host')
       throw new TypeError(`${what}: a function runs in the application: leave env out, or name a hostEnv()`)
     const executable = Object.freeze({ type: 'function', run: run as AnyToolFunction, input, output, options } as const)
-    return branded({ name, definition, env, ...grants, executable })
+    return placedTool({ name, definition, env, ...grants, executable })
   }
   if (env === undefined || env.driver === 'host')
     throw new TypeError(`${what}: its implementation needs an env that runs it, such as brainEnv({ name })`)
-  return branded({ name, definition, env, ...grants, executable: executableOf(implementation, options, what) })
+  const executable = executableOf(implementation, options, what)
+  checkPlace(executable, env, what)
+  return placedTool({ name, definition, env, ...grants, executable })
 }
 
-const branded = (placed: PlacedTool): PlacedTool => Object.freeze(Object.defineProperty(placed, BRAND, { value: true }))
+/** Marks a placement as one of this package. */
+export const placedTool = (placed: PlacedTool): PlacedTool =>
+  Object.freeze(Object.defineProperty(placed, BRAND, { value: true }))
 
 export const isPlacedTool = (value: unknown): value is PlacedTool =>
   typeof value === 'object' && value !== null && BRAND in value

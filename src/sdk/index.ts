@@ -28,8 +28,6 @@ export type {
   BrainEnv,
   BrainEnvOptions,
   Environment,
-  EnvironmentMethod,
-  EnvironmentTemplate,
   HostEnv,
   HostEnvOptions,
   HttpEnv,
@@ -44,7 +42,26 @@ export type {
   PlacedTool,
   ToolFactory,
 } from './declare/tool.ts'
-export type { EnvironmentRef, EnvironmentServices, EnvironmentView } from './host/environment-services.ts'
+export { environmentHandler } from './environment/environment-handler.ts'
+export type {
+  EnvironmentContract,
+  EnvironmentHandler,
+  ExecuteContext,
+  ExecuteRequest,
+  MethodHandlers,
+  OperationContext,
+  SetupAnswer,
+} from './environment/environment-contract.ts'
+export type {
+  ExecutionServices,
+  JournalEvent,
+  KeyValues,
+  ToolInvocation,
+  ToolReturn,
+} from './environment/execution-services.ts'
+export { environmentReporter } from './environment/observations.ts'
+export type { Observer, Reporter } from './environment/observations.ts'
+export type { EnvironmentServices } from './host/environment-services.ts'
 export type { HostCredentials } from './host/host-connection.ts'
 export type { AnyToolFunction, Presentation, ToolContext, ToolFunction, ToolValue } from './host/tool-context.ts'
 export type { Json, JsonObject } from '../kernel/json.ts'
@@ -63,6 +80,21 @@ export type {
   Usage,
   UserInput,
 } from '../contract/message.ts'
+export type {
+  EnvironmentEvent,
+  EnvironmentMethod,
+  EnvironmentMethods,
+  EnvironmentRef,
+  EnvironmentTemplate,
+  EnvironmentView,
+  Observation,
+} from '../contract/environment.ts'
+export type {
+  Callback,
+  EnvironmentCommand,
+  EnvironmentReceipt,
+  EnvironmentResponse,
+} from '../contract/environment-protocol.ts'
 export type { HostActivity, HostCommand, HostFrame, HostRegistration, HostUpdate } from '../contract/host-protocol.ts'
 export type { Outcome, ToolError, ToolOutput, ToolResult } from '../contract/outcome.ts'
 export type {

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../kernel/json.ts'
+import type { EnvironmentMethods, EnvironmentTemplate } from '../../contract/environment.ts'
 import type { Message } from '../../contract/message.ts'
 import type { EnvironmentGrant } from '../../contract/session-request.ts'
 import { isPlacedAgentloop } from '../declare/agentloop.ts'
@@ -7,8 +8,6 @@ import {
   isEnvironment,
   isSameEnvironment,
   type Environment,
-  type EnvironmentMethod,
-  type EnvironmentTemplate,
   type HttpEnv,
 } from '../declare/environments.ts'
 import type { Executable } from '../declare/implementation.ts'
@@ -42,7 +41,7 @@ export type CreateSessionRequest = {
     readonly url?: string
     readonly credential?: string
     readonly configuration?: Json
-    readonly methods?: Readonly<Record<string, EnvironmentMethod>>
+    readonly methods?: EnvironmentMethods
     readonly template?: EnvironmentTemplate
     readonly lifecycle: Lifecycle
     readonly environments?: readonly EnvironmentGrant[]

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
+import type { EnvironmentMethod, EnvironmentMethods } from '../../contract/environment.ts'
 import { isPlainObject, membersOf } from '../strict-members.ts'
-import type { EnvironmentMethod } from './environments.ts'
 import { acceptedSchemaOf, outputSchemaOf } from './json-schema.ts'
 import { checkDescription, checkIdentifier } from './names.ts'
 
@@ -22,11 +22,7 @@ const MEMBERS = ['description', 'input', 'output', 'effect']
  * @param more members that a method may have beside those of {@link MethodDeclaration}
  * @throws TypeError naming the method
  */
-export function wireMethodsOf(
-  methods: unknown,
-  what: string,
-  more: readonly string[] = [],
-): Readonly<Record<string, EnvironmentMethod>> {
+export function wireMethodsOf(methods: unknown, what: string, more: readonly string[] = []): EnvironmentMethods {
   if (!isPlainObject(methods)) throw new TypeError(`${what}: methods must be an object with methods by name`)
   return Object.fromEntries(
     Object.entries(methods).map(([name, method]) => {

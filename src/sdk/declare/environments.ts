@@ -1,6 +1,7 @@
 import { clip } from '../../kernel/errors.ts'
 import type { Json, JsonObject } from '../../kernel/json.ts'
 import { parseOrigin } from '../../contract/network-origin.ts'
+import type { EnvironmentMethods, EnvironmentTemplate } from '../../contract/environment.ts'
 import type { BrainEnvConfiguration, EnvironmentGrant } from '../../contract/session-request.ts'
 import { deepFrozen } from '../deep-frozen.ts'
 import { canonicalText } from '../json-value.ts'
@@ -26,18 +27,6 @@ export type HostEnv = {
   readonly environments?: readonly EnvironmentGrant[]
 }
 
-/** A method of an environment, as it is sent (contract 2.1). */
-export type EnvironmentMethod = {
-  readonly description: string
-  readonly input_schema: JsonObject
-  readonly output_schema?: JsonObject
-  /** `replace`: what comes of it is another environment under the same name. */
-  readonly effect?: 'none' | 'replace'
-}
-
-/** That more environments may be made after this one, as it is sent (contract 2.1). */
-export type EnvironmentTemplate = { readonly max_instances: number; readonly configuration_schema: JsonObject }
-
 /** An environment that something else runs, which Brain asks over HTTP. */
 export type HttpEnv = {
   readonly driver: 'http'
@@ -46,7 +35,7 @@ export type HttpEnv = {
   /** What Brain shows at `url`. Can be read, and is left out where the environment is printed, copied or serialized. */
   readonly credential?: string
   readonly configuration?: Json
-  readonly methods?: Readonly<Record<string, EnvironmentMethod>>
+  readonly methods?: EnvironmentMethods
   readonly template?: EnvironmentTemplate
   readonly environments?: readonly EnvironmentGrant[]
 }

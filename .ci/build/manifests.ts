@@ -17,6 +17,10 @@ export const clientManifest = ({ version, license, dependencies }: RootManifest)
   type: 'module',
   exports: {
     '.': { types: './lib/sdk/index.d.ts', default: './lib/sdk/index.js' },
+    './environments': { types: './lib/sdk/environments.d.ts', default: './lib/sdk/environments.js' },
+    './http': { types: './lib/sdk/http.d.ts', default: './lib/sdk/http.js' },
+    './http/handler': { types: './lib/sdk/http-handler.d.ts', default: './lib/sdk/http-handler.js' },
+    './http/server': { types: './lib/sdk/http-server.d.ts', default: './lib/sdk/http-server.js' },
     './contracts/tool.wit': './contracts/tool.wit',
     './contracts/agentloop.wit': './contracts/agentloop.wit',
     './package.json': './package.json',

@@ -8,6 +8,7 @@ import {
   type EnvironmentResponse,
 } from '../../contract/environment-protocol.ts'
 import { BrainError } from '../brain-error.ts'
+import type { Fetch } from '../client/transport.ts'
 import { wireMethodsOf } from '../declare/environment-methods.ts'
 import { checkOptionsSchema, type OptionsSchema } from '../declare/placement.ts'
 import { deepFrozen } from '../deep-frozen.ts'
@@ -49,12 +50,13 @@ const HANDLERS = ['setup', 'execute', 'cancel', 'detach', 'teardown'] as const
  * and `unknown`, `environment_error` for anything else. Methods that are not declared, and missing `execute` and `cancel`,
  * are `unsupported`; services that were not granted reject with `not_granted`.
  *
+ * @param options `fetch`: in place of the platform's
  * @throws TypeError for members and schemas that cannot be used
  */
 export function environmentHandler<
   Options extends OptionsSchema | undefined = undefined,
   Inputs extends AnyMethods = Readonly<Record<never, never>>,
->(contract: EnvironmentContract<Options, Inputs>): EnvironmentHandler {
+>(contract: EnvironmentContract<Options, Inputs>, options: { readonly fetch?: Fetch } = {}): EnvironmentHandler {
   membersOf(contract, ['options', 'methods', ...HANDLERS], WHAT)
   checkOptionsSchema(contract.options, WHAT, [])
   for (const name of HANDLERS)
@@ -63,7 +65,7 @@ export function environmentHandler<
   const methods = deepFrozen(wireMethodsOf(contract.methods ?? {}, WHAT, ['run']))
   for (const [name, method] of Object.entries<{ run?: unknown }>(contract.methods ?? {}))
     if (typeof method.run !== 'function') throw new TypeError(`${WHAT}: method "${name}": run must be a function`)
-  const controller = new Controller(contract as unknown as AnyContract)
+  const controller = new Controller(contract as unknown as AnyContract, options.fetch)
   return Object.freeze<EnvironmentHandler>({ methods, run: (command, signal) => controller.run(command, signal) })
 }
 
@@ -77,11 +79,13 @@ type Doing = {
 
 class Controller {
   readonly #contract: AnyContract
+  readonly #fetch: Fetch | undefined
   readonly #answered = new AnsweredOperations()
   readonly #executions = new OpenExecutions()
 
-  constructor(contract: AnyContract) {
+  constructor(contract: AnyContract, fetch: Fetch | undefined) {
     this.#contract = contract
+    this.#fetch = fetch
   }
 
   async run(command: unknown, signal?: AbortSignal): Promise<EnvironmentResponse> {
@@ -159,7 +163,7 @@ class Controller {
     if (outer.aborted) onAbort()
     outer.addEventListener('abort', onAbort, { once: true })
     const over = new AbortController()
-    const hosted = new HostedExecution(clientOf(request.callback, 'the execution', open.services), close)
+    const hosted = new HostedExecution(this.#client(request.callback, 'the execution', open.services), close)
     const { deadline, signal } = open
     const work = async (): Promise<EnvironmentReceipt> => {
       const context = await this.#context({ operation, parts: { deadline, signal }, over: over.signal })
@@ -178,11 +182,15 @@ class Controller {
     }
   }
 
+  #client(callback: Callback | undefined, owner: string, over: AbortSignal): CallbackClient {
+    return new CallbackClient({ callback, owner, over, fetch: this.#fetch })
+  }
+
   async #context({ operation, parts, over }: Doing): Promise<OperationContext<never>> {
     const { request, session_id, binding, sequence, template, reporter } = operation
     const own = request.type === 'setup' ? request.configuration : null
     const configuration = operation.configuration ?? own
-    const client = clientOf(operation.context, 'the operation', over)
+    const client = this.#client(operation.context, 'the operation', over)
     return Object.freeze<OperationContext<never>>({
       options: (await parsedOptions(this.#contract.options, configuration)) as never,
       configuration: deepFrozen(configuration),
@@ -193,13 +201,10 @@ class Controller {
       ...parts,
       ...observerOf(client, 'context'),
       environments: environmentServices((control) => client.call('environments', control as Json)),
-      reporter: reporterOf(reporter),
+      reporter: reporterOf(reporter, this.#fetch),
     })
   }
 }
-
-const clientOf = (callback: Callback | undefined, owner: string, over: AbortSignal): CallbackClient =>
-  new CallbackClient({ callback, owner, over })
 
 async function parsedOptions(schema: OptionsSchema | undefined, configuration: Json): Promise<unknown> {
   if (schema === undefined) return Object.freeze({})

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { BrainError, environmentHandler, environmentReporter, type EnvironmentHandler } from '../../../src/sdk/index.ts'
+import { EnvironmentCommands } from '../../support/environment-commands.ts'
 import { bodyOf, EnvironmentServicesServer } from '../../support/environment-services.ts'
 
 const TOOL = ['emit', 'result', 'returned', 'finish', 'model', 'environments', 'telemetry']
@@ -25,19 +26,8 @@ const listener = createServer((request, response) => {
   })()
 })
 
-let last = 0
-/** One operation with a number of its own, unless it is given one. */
-const operation = (request: object, more: object = {}) => ({
-  contract: 'environment/v1',
-  operation: {
-    session_id: 'ses_1',
-    environment: 'remote',
-    sequence: ++last,
-    binding: { name: 'remote', sequence: 1 },
-    request,
-    ...more,
-  },
-})
+const commands = new EnvironmentCommands()
+const operation = (request: object, more?: object) => commands.next(request, more)
 
 async function send(command: unknown, signal?: AbortSignal) {
   const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/v1/operations`
@@ -100,7 +90,7 @@ describe('a controller', () => {
       sessionId: 'ses_1',
       environment: { name: 'remote-2', sequence: 7 },
       template: 'remote',
-      sequence: last,
+      sequence: commands.last,
       deadline: undefined,
     })
     for (const part of [seen, seen.options, seen.options.labels, seen.environment, seen.reporter])
@@ -216,7 +206,7 @@ describe('a controller', () => {
     const { status, body } = await send({ ...whole, ...command })
     expect({ status, body }).toMatchObject({
       status: 200,
-      body: { sequence: last, receipt: { type: 'failure', code } },
+      body: { sequence: commands.last, receipt: { type: 'failure', code } },
     })
   })
 
@@ -542,7 +532,7 @@ describe('an execution', () => {
       cancel: (target) => void targets.push(target.sequence),
     })
     await receiptOf(execute())
-    const target_sequence = last
+    const target_sequence = commands.last
     await receiptOf(execute(), { environment: 'other' })
     expect(await receiptOf({ type, target_sequence })).toEqual({ type: 'accepted' })
     expect(open.map(({ signal }) => signal.aborted)).toEqual([true, false])
@@ -563,7 +553,7 @@ describe('an execution', () => {
     })
     expect(await receiptOf({ ...execute(), deadline_ms: 5 })).toMatchObject({ type: 'failure', code: 'timeout' })
     const late = receiptOf(execute())
-    await receiptOf({ type: 'cancel', target_sequence: last })
+    await receiptOf({ type: 'cancel', target_sequence: commands.last })
     expect(await late).toMatchObject({ type: 'failure', code: 'cancelled' })
     expect(await begun.promise).toBeGreaterThan(0)
   })

@@ -150,18 +150,18 @@ function place(
     if (env !== undefined && env.driver !== 'host')
       throw new TypeError(`${what}: a function runs in the application: leave env out, or name a hostEnv()`)
     const executable = Object.freeze({ type: 'function', run: run as AnyToolFunction, input, output, options } as const)
-    return placedTool({ name, definition, env, ...grants, executable })
+    return placed({ name, definition, env, ...grants, executable })
   }
   if (env === undefined || env.driver === 'host')
     throw new TypeError(`${what}: its implementation needs an env that runs it, such as brainEnv({ name })`)
   const executable = executableOf(implementation, options, what)
   checkPlace(executable, env, what)
-  return placedTool({ name, definition, env, ...grants, executable })
+  return placed({ name, definition, env, ...grants, executable })
 }
 
-/** Marks a placement as one of this package. */
-export const placedTool = (placed: PlacedTool): PlacedTool =>
-  Object.freeze(Object.defineProperty(placed, BRAND, { value: true }))
+/** Brands and freezes a placed tool. */
+export const placed = (tool: PlacedTool): PlacedTool =>
+  Object.freeze(Object.defineProperty(tool, BRAND, { value: true }))
 
 export const isPlacedTool = (value: unknown): value is PlacedTool =>
   typeof value === 'object' && value !== null && BRAND in value

@@ -6,7 +6,7 @@ import { environment, type TemplateDeclaration } from '../declare/environment.ts
 import { environmentUrlOf } from '../declare/environment-url.ts'
 import { isEnvironment, type HttpEnv } from '../declare/environments.ts'
 import { checkIdentifier } from '../declare/names.ts'
-import { isPlacedTool, placedTool, type PlacedTool } from '../declare/tool.ts'
+import { isPlacedTool, placed, type PlacedTool } from '../declare/tool.ts'
 import { jsonOf } from '../json-value.ts'
 import { membersOf } from '../strict-members.ts'
 import { httpDefinitionOf, LONGEST_CALL_MS, USUAL_CALL_MS } from './tool-call.ts'
@@ -91,13 +91,13 @@ export function application(options: ApplicationOptions): HttpEnv {
  * Places a function of the application in an environment of {@link http}. What it returns is its result, whatever it looks
  * like; it has no options, and asks nothing of Brain.
  *
- * @param placed what a factory of `tool()` gave, without options
+ * @param tool what a factory of `tool()` gave, without options
  * @throws TypeError for anything else
  */
-export function httpTool(placed: PlacedTool, place: { readonly env: HttpEnv }): PlacedTool {
-  return placeOver(placed, place, (definition, options) => {
+export function httpTool(tool: PlacedTool, place: { readonly env: HttpEnv }): PlacedTool {
+  return placeOver(tool, place, (definition, options) => {
     if (Object.keys(options as object).length > 0)
-      throw new TypeError(`Cannot place tool "${placed.name}": it has options: use application() and applicationTool()`)
+      throw new TypeError(`Cannot place tool "${tool.name}": it has options: use application() and applicationTool()`)
     return { type: 'http_tool', definition, configuration: {} }
   })
 }
@@ -105,21 +105,21 @@ export function httpTool(placed: PlacedTool, place: { readonly env: HttpEnv }): 
 /**
  * Places a function of the application in an environment of {@link application}, with its options.
  *
- * @param placed what a factory of `tool()` gave
+ * @param tool what a factory of `tool()` gave
  * @throws TypeError for anything else, and for options that are not JSON
  */
-export function applicationTool(placed: PlacedTool, place: { readonly env: HttpEnv }): PlacedTool {
-  return placeOver(placed, place, (definition, options) => ({ type: 'application_tool', definition, options }))
+export function applicationTool(tool: PlacedTool, place: { readonly env: HttpEnv }): PlacedTool {
+  return placeOver(tool, place, (definition, options) => ({ type: 'application_tool', definition, options }))
 }
 
 function placeOver(
-  placed: PlacedTool,
+  tool: PlacedTool,
   place: { readonly env: HttpEnv },
   descriptorOf: (definition: Json, options: Json) => JsonObject,
 ): PlacedTool {
-  if (!isPlacedTool(placed) || placed.executable.type !== 'function')
+  if (!isPlacedTool(tool) || tool.executable.type !== 'function')
     throw new TypeError('Cannot place a tool over HTTP: give a placed function, as in httpTool(lookup(), { env })')
-  const { name, definition, executable, environments } = placed
+  const { name, definition, executable, environments } = tool
   const what = `Cannot place tool "${name}"`
   const { env } = membersOf(place, ['env'], what)
   if (!isEnvironment(env) || env.driver !== 'http')
@@ -130,5 +130,5 @@ function placeOver(
     descriptorOf(jsonOf(httpDefinitionOf(definition), 'definition'), jsonOf(executable.options, `${what}: options`)),
   )
   const run = Object.freeze({ type: 'descriptor', descriptor, configuration: {} } as const)
-  return placedTool({ name, definition, env, executable: run })
+  return placed({ name, definition, env, executable: run })
 }

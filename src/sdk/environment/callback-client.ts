@@ -55,7 +55,8 @@ export class CallbackClient {
     const { response, text } = await this.#exchange(method, () =>
       fetch(url, {
         method: 'POST',
-        redirect: 'error',
+        // Not every platform has 'error'; a redirect is an answer that is no success.
+        redirect: 'manual',
         signal: over,
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(body),

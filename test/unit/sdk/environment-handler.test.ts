@@ -180,6 +180,9 @@ describe('a controller', () => {
     let ran = 0
     handler = environmentHandler({ options: z.object({ owner: z.string() }), setup: () => void ran++ })
     expect(await receiptOf({ type: 'setup', configuration: {} })).toMatchObject({ code: 'invalid_configuration' })
+    handler = environmentHandler({ options: z.object({ owner: z.string() }) })
+    expect(await receiptOf({ type: 'setup', configuration: {} })).toMatchObject({ code: 'invalid_configuration' })
+    expect(await receiptOf({ type: 'teardown' })).toEqual({ type: 'accepted' })
     expect(ran).toBe(0)
   })
 
@@ -379,6 +382,7 @@ describe('the services of an operation', () => {
       { status: 400, body: { code: 'invalid_request', message: 'A reserved kind', retryable: false } },
       { status: 502, body: 'gateway' },
       undefined,
+      { body: 'x'.repeat(32 * 2 ** 20) },
     ]
     brain.answer = () => answers[brain.requests.length - 1]
     const codes: string[] = []
@@ -392,7 +396,7 @@ describe('the services of an operation', () => {
       },
     })
     expect(await receiptOf({ type: 'setup' }, services())).toMatchObject({ type: 'unknown' })
-    expect(codes).toEqual(['invalid_request', 'http_error', 'ambiguous'])
+    expect(codes).toEqual(['invalid_request', 'http_error', 'ambiguous', 'ambiguous'])
   })
 
   it('ask eight things at a time at most', async () => {
@@ -539,6 +543,30 @@ describe('an execution', () => {
     expect(open[0].signal.reason).toMatchObject({ name: 'AbortError' })
     expect(targets).toEqual(type === 'cancel' ? [target_sequence] : [])
     await expect(open[0].execution.emit('late', null)).rejects.toMatchObject({ name: 'AbortError' })
+  })
+
+  it('is told of that among the newest 4096 that are open', async () => {
+    const signals: AbortSignal[] = []
+    handler = environmentHandler({ execute: (_, { signal }) => void signals.push(signal), cancel: () => undefined })
+    const executed = Array.from({ length: 4097 }, () => operation(execute()))
+    for (const command of executed) await handler.run(command)
+    for (const { operation: target } of executed.slice(0, 2))
+      await handler.run(operation({ type: 'cancel', target_sequence: target.sequence }))
+    expect(signals.slice(0, 3).map(({ aborted }) => aborted)).toEqual([false, true, false])
+  })
+
+  it('is over with an outcome other than ok, and never begins when its deadline has passed', async () => {
+    let ctx: any
+    handler = environmentHandler({
+      execute: (_, given) => {
+        ctx = given
+        return { status: 'cancelled' }
+      },
+    })
+    expect(await receiptOf(execute())).toEqual({ type: 'result', output: { status: 'cancelled' } })
+    await expect(ctx.execution.emit('late', null)).rejects.toMatchObject({ code: 'invalid_request' })
+    handler = environmentHandler({ execute: () => expect.unreachable() })
+    expect(await receiptOf({ ...execute(), deadline_ms: 0 })).toMatchObject({ type: 'failure', code: 'timeout' })
   })
 
   it('fails as timeout or cancelled when that is why it stopped', async () => {

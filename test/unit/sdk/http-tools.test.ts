@@ -372,6 +372,19 @@ describe('a tool of applicationTool()', () => {
     expect(brain.requests).toEqual([])
   })
 
+  it('says at most 4 MiB at once', async () => {
+    let status = 0
+    instead = async (_, text) => {
+      const { url, token } = JSON.parse(text).callback
+      const body = JSON.stringify({ method: 'result', input: 'x'.repeat(4 * 2 ** 20) })
+      const headers = { authorization: `Bearer ${token}` }
+      status = (await bridge.callback(new Request(url, { method: 'POST', headers, body }))).status
+      return Response.json({ type: 'completed' })
+    }
+    await callRelayed()
+    expect(status).toBe(413)
+  })
+
   it('has sixteen things to say at once at most', async () => {
     const sixteen = Promise.withResolvers<void>()
     brain.answer = async () => {

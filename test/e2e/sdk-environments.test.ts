@@ -157,6 +157,22 @@ describe('an environment over HTTP', () => {
     expect(done).toEqual(['set up', 'executed'])
   })
 
+  it('names in its setup what is called after every turn', async () => {
+    const turns: number[] = []
+    const tidy = { description: 'Tidies up', input: z.object({ sequence: z.number() }) }
+    handler = environmentHandler({
+      methods: { tidy: { ...tidy, run: ({ sequence }) => void turns.push(sequence) } },
+      setup: () => ({ onTurnEnd: 'tidy' }),
+    })
+    const session = await brain.sessions.create({
+      model: model(),
+      environments: [remote({ tidy })({ name: 'remote' })],
+    })
+    const turn = await session.submit('Hi')
+    await untilEvent(session, 'environment_call_ended')
+    expect(turns).toEqual([turn])
+  })
+
   it('whose setup fails fails its calls, and is not set up again', async () => {
     let setups = 0
     handler = environmentHandler({

@@ -11,7 +11,15 @@ const MOST_WAITING = 16
 const MOST_BYTES = 4 * 2 ** 20
 
 /** One call that an application may say something of, under a capability of its own. */
-type Capability = { readonly execution: ExecutionServices; readonly pending: Set<Promise<unknown>>; end: RelayedEnd }
+type Capability = {
+  readonly execution: ExecutionServices
+  /** Requests of the application that are not answered yet. */
+  waiting: number
+  /** What has been said to Brain and is not answered yet. */
+  readonly said: Set<Promise<unknown>>
+  isOpen: boolean
+  end: RelayedEnd
+}
 
 /** Whether Brain has the end of a call from its application. */
 export type RelayedEnd = 'none' | 'acknowledged' | 'in doubt'
@@ -30,11 +38,12 @@ export class Relay {
   /** @param url where applications reach the relay */
   open(url: string, execution: ExecutionServices): Relayed {
     const token = `${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll('-', '')
-    const capability: Capability = { execution, pending: new Set(), end: 'none' }
+    const capability: Capability = { execution, waiting: 0, said: new Set(), isOpen: true, end: 'none' }
     this.#capabilities.set(token, capability)
     const close = async (): Promise<RelayedEnd> => {
       this.#capabilities.delete(token)
-      await Promise.all(capability.pending)
+      capability.isOpen = false
+      await Promise.allSettled(capability.said)
       return capability.end
     }
     return { callback: { url, token, methods: [...RELAYED] }, close }
@@ -45,12 +54,11 @@ export class Relay {
     if (request.method !== 'POST') return refusal(405, 'invalid_request', 'Only POST is served here')
     const token = /^Bearer ([0-9a-f]{64})$/i.exec(request.headers.get('authorization') ?? '')?.[1] ?? ''
     const capability = this.#capabilities.get(token)
-    if (capability === undefined) return refusal(403, 'denied', 'There is no such call')
-    if (capability.pending.size >= MOST_WAITING)
+    if (capability === undefined) return noSuchCall()
+    if (capability.waiting >= MOST_WAITING)
       return refusal(503, 'overloaded', `More than ${MOST_WAITING} requests of one call wait`, true)
-    const answer = relay(capability, request)
-    capability.pending.add(answer)
-    return answer.finally(() => capability.pending.delete(answer))
+    capability.waiting++
+    return relay(capability, request).finally(() => capability.waiting--)
   }
 }
 
@@ -59,7 +67,12 @@ async function relay(capability: Capability, request: Request): Promise<Response
   try {
     const text = await boundedText(request.body, MOST_BYTES)
     if (text === undefined) return refusal(413, 'invalid_request', `The body takes more than ${MOST_BYTES} bytes`)
-    return Response.json({ sequence: await forward(capability, parseJson(text, 'the body')) })
+    const body = parseJson(text, 'the body')
+    // What takes longer to arrive than its call is too late.
+    if (!capability.isOpen) return noSuchCall()
+    const saying = forward(capability, body)
+    capability.said.add(saying)
+    return Response.json({ sequence: await saying.finally(() => capability.said.delete(saying)) })
   } catch (error) {
     if (!isBrainError(error)) return refusal(400, 'invalid_request', messageOf(error))
     const { code, retryable, status } = error
@@ -67,6 +80,8 @@ async function relay(capability: Capability, request: Request): Promise<Response
     return refusal(status >= 400 ? status : 400, code, messageOf(error), retryable)
   }
 }
+
+const noSuchCall = (): Response => refusal(403, 'denied', 'There is no such call')
 
 async function forward(capability: Capability, body: Json): Promise<number> {
   const { method, input = null } = isJsonObject(body) ? body : {}

@@ -352,6 +352,20 @@ describe('a tool of applicationTool()', () => {
     const { token } = observed[0].callback
     const late = await post('/v1/callback', { method: 'finish', input: null }, { authorization: `Bearer ${token}` })
     expect(late.status).toBe(403)
+    // So is what arrives slower than its call is over.
+    const slow = new TransformStream<Uint8Array, Uint8Array>()
+    let answer: Promise<Response> | undefined
+    instead = (_, text) => {
+      const headers = { authorization: `Bearer ${JSON.parse(text).callback.token}` }
+      const init = { method: 'POST', headers, body: slow.readable, duplex: 'half' }
+      answer = bridge.callback(new Request('http://bridge', init as RequestInit))
+      return Response.json({ type: 'completed' })
+    }
+    expect(await callRelayed()).toEqual({ type: 'returned' })
+    const writer = slow.writable.getWriter()
+    await writer.write(new TextEncoder().encode(JSON.stringify({ method: 'finish', input: null })))
+    await writer.close()
+    expect((await answer)?.status).toBe(403)
     expect(brain.at('execution')).toHaveLength(1)
   })
 

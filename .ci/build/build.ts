@@ -41,6 +41,7 @@ async function buildClient(directory: string, manifest: RootManifest): Promise<v
   await build({
     entryPoints: CLIENT_ENTRIES.map((name) => from(`src/sdk/${name}.ts`)),
     outdir: join(directory, 'lib/sdk'),
+    outbase: from('src/sdk'),
     bundle: true,
     splitting: true,
     packages: 'external',

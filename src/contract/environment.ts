@@ -15,10 +15,12 @@ export const ENVIRONMENT_STATES = [
   'detached',
 ] as const
 
+/** How far an environment has come (contract 5.4). */
 export type EnvironmentState = (typeof ENVIRONMENT_STATES)[number]
 
 export const AVAILABILITIES = ['available', 'unavailable', 'unknown'] as const
 
+/** Whether an environment can be used, as its controller has last said. */
 export type Availability = (typeof AVAILABILITIES)[number]
 
 /** What may be asked of an environment by name (contract 2.1). */
@@ -30,6 +32,7 @@ export type EnvironmentMethod = {
   readonly effect?: 'none' | 'replace'
 }
 
+/** Methods of an environment, by name. */
 export type EnvironmentMethods = Readonly<Record<string, EnvironmentMethod>>
 
 /** Lets environments be made from a declared one, each with a configuration that the schema allows (contract 2.1). */

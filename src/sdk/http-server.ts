@@ -4,3 +4,6 @@ export type { Approval, BridgeCall, HttpEnvironment, HttpEnvironmentOptions } fr
 export type { ApplicationAnswer, ApplicationRequest, SendToApplication } from './http/application-request.ts'
 export { serveEnvironment } from './http/serve-environment.ts'
 export type { ServedEnvironment, ServeOptions } from './http/serve-environment.ts'
+export type { EnvironmentHandler } from './environment/environment-contract.ts'
+export type { EnvironmentMethod, EnvironmentMethods } from '../contract/environment.ts'
+export type { EnvironmentReceipt, EnvironmentResponse } from '../contract/environment-protocol.ts'

@@ -93,6 +93,7 @@ export type {
   Callback,
   EnvironmentCommand,
   EnvironmentReceipt,
+  EnvironmentRequest,
   EnvironmentResponse,
 } from '../contract/environment-protocol.ts'
 export type { HostActivity, HostCommand, HostFrame, HostRegistration, HostUpdate } from '../contract/host-protocol.ts'

@@ -44,12 +44,11 @@ export type ExecuteRequest = { readonly implementation: Json; readonly input: Js
 /** What setting up may answer: a declared method that Brain calls after every turn. */
 export type SetupAnswer = { readonly onTurnEnd?: string }
 
-type Handled<Result> = Result | Promise<Result>
-
 /** Methods with what they do, by name: `input` is parsed before `run`, what it gives is checked against `output`. */
 export type MethodHandlers<Inputs extends Readonly<Record<string, z.ZodType>>, Options> = {
   readonly [Name in keyof Inputs]: Omit<MethodDeclaration, 'input'> & {
     readonly input: Inputs[Name]
+    /** What it gives is checked against `output`. */
     readonly run: (input: z.output<Inputs[Name]>, ctx: OperationContext<Options>) => unknown
   }
 }
@@ -63,18 +62,21 @@ export type EnvironmentContract<
   readonly options?: Options
   readonly methods?: MethodHandlers<Inputs, OptionsOf<Options>>
   /** Makes it ready. */
-  readonly setup?: (ctx: OperationContext<OptionsOf<Options>>) => Handled<SetupAnswer | void>
+  readonly setup?: (ctx: OperationContext<OptionsOf<Options>>) => SetupAnswer | void | Promise<SetupAnswer | void>
   /**
    * Runs a tool or an agentloop. A tool's value is a result, after which it is open until `ctx.execution.finish`; of a loop
    * it is `{ result? }`.
    */
   readonly execute?: (request: ExecuteRequest, ctx: ExecuteContext<OptionsOf<Options>>) => unknown
   /** Stops an execution, whose own signal has been aborted before. */
-  readonly cancel?: (target: { readonly sequence: number }, ctx: OperationContext<OptionsOf<Options>>) => Handled<void>
+  readonly cancel?: (
+    target: { readonly sequence: number },
+    ctx: OperationContext<OptionsOf<Options>>,
+  ) => void | Promise<void>
   /** The session is over, and may still be read. */
-  readonly detach?: (ctx: OperationContext<OptionsOf<Options>>) => Handled<void>
+  readonly detach?: (ctx: OperationContext<OptionsOf<Options>>) => void | Promise<void>
   /** The environment is given up for good. */
-  readonly teardown?: (ctx: OperationContext<OptionsOf<Options>>) => Handled<void>
+  readonly teardown?: (ctx: OperationContext<OptionsOf<Options>>) => void | Promise<void>
 }
 
 /** What `environmentHandler` gives. */

@@ -40,9 +40,11 @@ export type ToolReturn = {
 
 /** Values that outlive a turn. */
 export interface KeyValues {
-  /** @returns undefined where there is none; null is a value */
+  /** What was set last, undefined where there is nothing; null is a value. */
   readonly get: (key: string) => Promise<Json | undefined>
+  /** Keeps a value, in place of what was there. @returns the sequence of its record; the last one's when nothing changes */
   readonly set: (key: string, value: unknown) => Promise<number>
+  /** Forgets what is there. @returns as `set` */
   readonly delete: (key: string) => Promise<number>
 }
 
@@ -54,6 +56,7 @@ export interface KeyValues {
 export interface ExecutionServices {
   /** Names of the wire, such as `emit` and `set_transcript`: those of a tool or those of an agentloop. */
   readonly granted: readonly string[]
+  /** An event of the tool's or loop's own; its sequence. */
   readonly emit: (kind: string, data: unknown) => Promise<number>
   /** Of a tool: one result, after which it stays open. */
   readonly emitResult: (value: unknown, presentation?: Presentation) => Promise<number>
@@ -61,7 +64,9 @@ export interface ExecutionServices {
   readonly returned: (value?: unknown, presentation?: Presentation) => Promise<number>
   /** Of a tool: the end, after everything that was asked for before, with a last result if there is a value. */
   readonly finish: (value?: unknown, presentation?: Presentation) => Promise<number>
+  /** Asks the session's model. */
   readonly model: (request: ModelRequest) => Promise<ModelResult>
+  /** Environments that the tool or loop was granted something with. */
   readonly environments: EnvironmentServices
   /** For the log of the server; never in the journal. */
   readonly telemetry: (record: unknown) => Promise<void>

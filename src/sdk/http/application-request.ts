@@ -14,6 +14,7 @@ export type ApplicationRequest = {
   readonly signal: AbortSignal
 }
 
+/** What came back of it, decoded. */
 export type ApplicationAnswer = { readonly status: number; readonly body: string }
 
 /** Sends a call once. Whatever it rejects with leaves the call in doubt, but for a BrainError with another code. */

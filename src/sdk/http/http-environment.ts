@@ -41,7 +41,10 @@ export type Approval = {
 /** What {@link createHttpEnvironment} takes. */
 export type HttpEnvironmentOptions = {
   /** Asked again for every operation. Nothing, or whatever is thrown, is `denied`. */
-  readonly authorize: (call: BridgeCall, signal: AbortSignal) => Approved | Promise<Approved>
+  readonly authorize: (
+    call: BridgeCall,
+    signal: AbortSignal,
+  ) => Approval | undefined | null | Promise<Approval | undefined | null>
   /** Where applications reach {@link HttpEnvironment.callback}; without it no `applicationTool()` is called. */
   readonly callbackUrl?: string | (() => string)
   /** Lets calls also go to http, to other ports than 443 and to addresses that are not public. False when absent. */
@@ -51,8 +54,6 @@ export type HttpEnvironmentOptions = {
   /** In place of the platform's, for what Brain is asked. */
   readonly fetch?: Fetch
 }
-
-type Approved = Approval | undefined | null
 
 /** A bridge between Brain and applications. */
 export type HttpEnvironment = {

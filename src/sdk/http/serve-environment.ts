@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { messageOf } from '../../kernel/errors.ts'
 import { parseJson } from '../../kernel/json.ts'
 import { isBrainError } from '../brain-error.ts'
+import type { EnvironmentHandler } from '../environment/environment-contract.ts'
 import { membersOf } from '../strict-members.ts'
 
 /** What {@link serveEnvironment} takes: exactly one of `token` and `authenticate`. */
@@ -31,8 +32,6 @@ export type ServedEnvironment = {
   readonly close: () => Promise<void>
 }
 
-type Handle = (command: unknown, signal: AbortSignal) => Promise<unknown>
-
 const WHAT = 'Cannot serve an environment'
 const MOST_BODY_BYTES = 32 * 2 ** 20
 const MOST_CONNECTIONS = 2048
@@ -46,7 +45,10 @@ const REQUEST_MS = 60_000
  * @param handle `run` of an `environmentHandler`, or `handle` of a bridge
  * @throws TypeError for options that cannot be used, and what listening fails with
  */
-export async function serveEnvironment(handle: Handle, options: ServeOptions): Promise<ServedEnvironment> {
+export async function serveEnvironment(
+  handle: EnvironmentHandler['run'],
+  options: ServeOptions,
+): Promise<ServedEnvironment> {
   checkOptions(handle, options)
   const { host = '127.0.0.1', port = 0 } = options
   const isAuthentic = authenticator(options)
@@ -96,7 +98,7 @@ function authenticator({ token, authenticate }: ServeOptions): (request: Incomin
 }
 
 type Serving = ServeOptions & {
-  readonly handle: Handle
+  readonly handle: EnvironmentHandler['run']
   readonly isAuthentic: (request: IncomingMessage) => Promise<boolean>
 }
 

@@ -625,7 +625,7 @@ describe('serveEnvironment()', () => {
     const begun = Promise.withResolvers<AbortSignal>()
     const other = await serveEnvironment(
       (_, signal) => {
-        begun.resolve(signal)
+        begun.resolve(signal!)
         return new Promise(() => {})
       },
       { token: 'a' },

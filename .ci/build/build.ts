@@ -32,15 +32,16 @@ async function describePackage(directory: string, manifest: PackageManifest, rea
 }
 
 /** Of `@aexhq/brain`, each with an export in its manifest. */
-const CLIENT_ENTRIES = ['index', 'interop']
+const CLIENT_ENTRIES = ['index', 'environments', 'http', 'http-handler', 'http-server', 'interop']
 
 async function buildClient(directory: string, manifest: RootManifest): Promise<void> {
   await describePackage(directory, clientManifest(manifest), 'readme-brain.md')
   await compile('src/sdk/tsconfig.build.json', join(directory, 'lib'))
-  // Neutral: anything that only Node has fails here and not in somebody's page. What both need is there once.
+  // What several entries need is there once: errors of one are those of the others.
   await build({
     entryPoints: CLIENT_ENTRIES.map((name) => from(`src/sdk/${name}.ts`)),
     outdir: join(directory, 'lib/sdk'),
+    outbase: from('src/sdk'),
     bundle: true,
     splitting: true,
     packages: 'external',

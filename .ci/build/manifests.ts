@@ -20,6 +20,10 @@ export const clientManifest = ({ version, license, dependencies }: RootManifest)
   exports: {
     '.': entry('index'),
     './agentloop': entry('agentloop/define-agentloop'),
+    './environments': entry('environments'),
+    './http': entry('http'),
+    './http/handler': entry('http-handler'),
+    './http/server': entry('http-server'),
     './interop': entry('interop'),
     './package': entry('package/package-tools'),
     './runtime': entry('runtime'),

@@ -6,6 +6,7 @@ export const ENVIRONMENT_CONTRACT = 'environment/v1'
 /** Where an environment may answer back, and with what. */
 export type Callback = { readonly url: string; readonly token: string; readonly methods: readonly string[] }
 
+/** What an environment is asked to do. */
 export type EnvironmentRequest =
   | { readonly type: 'setup'; readonly configuration: Json }
   | { readonly type: 'call'; readonly name: string; readonly input: Json }
@@ -42,6 +43,7 @@ export type EnvironmentCommand = {
   }
 }
 
+/** What an operation came to; which of them are a success depends on what was asked. */
 export type EnvironmentReceipt =
   | { readonly type: 'accepted'; readonly on_turn_end?: string }
   | { readonly type: 'progress'; readonly data: Json }
@@ -56,6 +58,7 @@ export type EnvironmentReceipt =
     }
   | { readonly type: 'unknown'; readonly message: string }
 
+/** What an environment answers, with status 200. */
 export type EnvironmentResponse = {
   readonly contract: typeof ENVIRONMENT_CONTRACT
   readonly sequence: number

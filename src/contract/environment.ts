@@ -15,10 +15,12 @@ export const ENVIRONMENT_STATES = [
   'detached',
 ] as const
 
+/** How far an environment has come (contract 5.4). */
 export type EnvironmentState = (typeof ENVIRONMENT_STATES)[number]
 
 export const AVAILABILITIES = ['available', 'unavailable', 'unknown'] as const
 
+/** Whether an environment can be used, as its controller has last said. */
 export type Availability = (typeof AVAILABILITIES)[number]
 
 /** What may be asked of an environment by name (contract 2.1). */

@@ -27,3 +27,7 @@ export class BrainError extends Error {
     this.details = options.details
   }
 }
+
+/** Whether an error is one of this package, or of another copy of it. */
+export const isBrainError = (error: unknown): error is BrainError =>
+  error instanceof Error && error.name === 'BrainError' && 'code' in error && typeof error.code === 'string'

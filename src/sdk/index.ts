@@ -23,8 +23,18 @@ export { bindTool } from './declare/bind-tool.ts'
 export type { LoadableTool, PackagedTool } from './declare/bind-tool.ts'
 export { component } from './declare/component.ts'
 export type { Component } from './declare/component.ts'
+export { environment } from './declare/environment.ts'
+export type { EnvironmentFactory, EnvironmentPlacement, TemplateDeclaration } from './declare/environment.ts'
+export type { MethodDeclaration } from './declare/environment-methods.ts'
 export { brainEnv, hostEnv } from './declare/environments.ts'
-export type { BrainEnv, BrainEnvOptions, Environment, HostEnv, HostEnvOptions } from './declare/environments.ts'
+export type {
+  BrainEnv,
+  BrainEnvOptions,
+  Environment,
+  HostEnv,
+  HostEnvOptions,
+  HttpEnv,
+} from './declare/environments.ts'
 export type { Executable, Implementation } from './declare/implementation.ts'
 export { inspectAgentloop, inspectComponent, inspectEnvironment, inspectTool } from './declare/inspect.ts'
 export type { ToolLoader } from './declare/lazy-executable.ts'
@@ -40,7 +50,26 @@ export type {
   TypesOf,
 } from './declare/tool.ts'
 export { toolMetadata } from './declare/tool-metadata.ts'
-export type { EnvironmentRef, EnvironmentServices, EnvironmentView } from './host/environment-services.ts'
+export { environmentHandler } from './environment/environment-handler.ts'
+export type {
+  EnvironmentContract,
+  EnvironmentHandler,
+  ExecuteContext,
+  ExecuteRequest,
+  MethodHandlers,
+  OperationContext,
+  SetupAnswer,
+} from './environment/environment-contract.ts'
+export type {
+  ExecutionServices,
+  JournalEvent,
+  KeyValues,
+  ToolInvocation,
+  ToolReturn,
+} from './environment/execution-services.ts'
+export { environmentReporter } from './environment/observations.ts'
+export type { Observer, Reporter } from './environment/observations.ts'
+export type { EnvironmentServices } from './host/environment-services.ts'
 export type { HostCredentials } from './host/host-connection.ts'
 export type { AnyToolFunction, Presentation, ToolContext, ToolFunction, ToolValue } from './host/tool-context.ts'
 export type { Json, JsonObject } from '../kernel/json.ts'
@@ -59,7 +88,22 @@ export type {
   Usage,
   UserInput,
 } from '../contract/message.ts'
-export type { EnvironmentMethod, EnvironmentMethods, EnvironmentTemplate } from '../contract/environment.ts'
+export type {
+  EnvironmentEvent,
+  EnvironmentMethod,
+  EnvironmentMethods,
+  EnvironmentRef,
+  EnvironmentTemplate,
+  EnvironmentView,
+  Observation,
+} from '../contract/environment.ts'
+export type {
+  Callback,
+  EnvironmentCommand,
+  EnvironmentReceipt,
+  EnvironmentRequest,
+  EnvironmentResponse,
+} from '../contract/environment-protocol.ts'
 export type { HostActivity, HostCommand, HostFrame, HostRegistration, HostUpdate } from '../contract/host-protocol.ts'
 export type { Outcome, ToolError, ToolOutput, ToolResult } from '../contract/outcome.ts'
 export type {

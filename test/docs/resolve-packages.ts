@@ -8,6 +8,9 @@ const ENTRIES: Readonly<Record<string, string>> = {
   '@aexhq/brain/package': 'src/sdk/package/package-tools.ts',
   '@aexhq/brain/runtime': 'src/sdk/runtime.ts',
   '@aexhq/brain/interop': 'src/sdk/interop.ts',
+  '@aexhq/brain/http': 'src/sdk/http.ts',
+  '@aexhq/brain/http/handler': 'src/sdk/http-handler.ts',
+  '@aexhq/brain/http/server': 'src/sdk/http-server.ts',
 }
 
 registerHooks({

@@ -64,9 +64,12 @@ describe('published packages', () => {
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
   /** What a page has to load of the client. */
-  async function browserBundle(external: string[]): Promise<{ text: string; contents: Uint8Array }> {
+  async function browserBundle(
+    external: string[],
+    entry = '@aexhq/brain',
+  ): Promise<{ text: string; contents: Uint8Array }> {
     const { outputFiles } = await build({
-      stdin: { contents: `export * from '@aexhq/brain'`, resolveDir: client() },
+      stdin: { contents: `export * from '${entry}'`, resolveDir: client() },
       bundle: true,
       write: false,
       minify: external.length > 0,
@@ -97,6 +100,42 @@ describe('published packages', () => {
       )
       expect((await browserBundle([])).text).not.toContain('node:')
       expect((await browserBundle(['zod'])).text).not.toMatch(/\bBuffer\b/)
+    })
+
+    it.each([
+      ['environments', []],
+      ['http', ['application', 'applicationTool', 'http', 'httpTool']],
+      ['http/handler', ['createToolHandler']],
+    ])('has the entry %s, which is loaded alone and anywhere', async (entry, names) => {
+      const script = `console.log(JSON.stringify(Object.keys(await import('@aexhq/brain/${entry}'))))`
+      const loaded = await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })
+      expect(loaded).toEqual({ code: 0, out: `${JSON.stringify(names)}\n`, err: '' })
+      const { text } = await browserBundle(['zod'], `@aexhq/brain/${entry}`)
+      expect(text).not.toMatch(/node:|\bBuffer\b/)
+    })
+
+    it('has the entry http/server for Node, with the errors of the client and nothing of the server', async () => {
+      const script = `
+        import { BrainError, environmentHandler } from '@aexhq/brain'
+        import * as entry from '@aexhq/brain/http/server'
+        const { run } = environmentHandler({ setup: () => { throw new BrainError(0, 'busy', 'Later') } })
+        const { url, close } = await entry.serveEnvironment(run, { token: 'a' })
+        const request = { type: 'setup', configuration: null }
+        const operation = { session_id: 's', environment: 'e', sequence: 1, binding: { name: 'e', sequence: 1 }, request }
+        const response = await fetch(url + '/v1/operations', {
+          method: 'POST',
+          headers: { authorization: 'Bearer a' },
+          body: JSON.stringify({ contract: 'environment/v1', operation }),
+        })
+        console.log(Object.keys(entry).join(), (await response.json()).receipt.code)
+        await close()`
+      expect(await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })).toEqual({
+        code: 0,
+        out: 'createHttpEnvironment,serveEnvironment busy\n',
+        err: '',
+      })
+      const files = globSync('node_modules/@aexhq/brain/lib/**/*', { cwd: client() })
+      expect(files.filter((file) => /lib\/(?!sdk|kernel|contract)[^/]+\//.test(file))).toEqual([])
     })
 
     it('depends on zod alone, and is at most 60 KiB gzipped without it', async () => {

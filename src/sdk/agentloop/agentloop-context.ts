@@ -1,7 +1,8 @@
 import type { Json } from '../../kernel/json.ts'
 import type { Message, ModelRequest, ModelResult, ToolDefinition, UserInput } from '../../contract/message.ts'
 import type { WireEvent } from '../client/session-event.ts'
-import type { EnvironmentRef, EnvironmentServices } from '../host/environment-services.ts'
+import type { EnvironmentRef } from '../../contract/environment.ts'
+import type { EnvironmentServices } from '../host/environment-services.ts'
 
 /** A tool of the session, as a loop sees it. */
 export type ActivationTool = ToolDefinition & {

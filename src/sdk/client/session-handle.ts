@@ -2,6 +2,7 @@ import { BrainError } from '../brain-error.ts'
 import { canonicalText } from '../json-value.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { UserInput } from '../../contract/message.ts'
+import { environmentServices, type EnvironmentServices } from '../host/environment-services.ts'
 import type { Host } from '../host/host.ts'
 import { membersOf } from '../strict-members.ts'
 import { liveEvents, pagedEvents, turnOutcome } from './session-reader.ts'
@@ -44,6 +45,12 @@ const FOLLOW_AGAIN_MS = 250
  */
 export class SessionHandle {
   readonly id: string
+  /**
+   * The environments of the session, over which the application has every right. Each call goes out once, with a key of its
+   * own; rejects with BrainError as the server refuses it: `not_found` for a reference that is not current any more,
+   * `conflict` while an environment is at work that would be replaced.
+   */
+  readonly environments: EnvironmentServices
   readonly #transport: Transport
   readonly #host: Host
   #state: SessionState
@@ -53,6 +60,11 @@ export class SessionHandle {
     this.#transport = transport
     this.#host = host
     this.#state = state
+    this.environments = environmentServices((request) =>
+      host.ready(this.id, () =>
+        transport.json('POST', `${this.#path}/environments`, { body: request, key: crypto.randomUUID() }),
+      ),
+    )
   }
 
   /** As the last answer to create, get, send or end had it. */

@@ -1,8 +1,15 @@
 import type { Json, JsonObject } from '../../kernel/json.ts'
+import type { EnvironmentMethods, EnvironmentTemplate } from '../../contract/environment.ts'
 import type { Message } from '../../contract/message.ts'
 import type { EnvironmentGrant } from '../../contract/session-request.ts'
 import { isPlacedAgentloop } from '../declare/agentloop.ts'
-import { defaultHost, isEnvironment, isSameEnvironment, type Environment } from '../declare/environments.ts'
+import {
+  defaultHost,
+  isEnvironment,
+  isSameEnvironment,
+  type Environment,
+  type HttpEnv,
+} from '../declare/environments.ts'
 import type { Executable } from '../declare/implementation.ts'
 import { isPlacedTool, type HostExecutable, type PlacedTool } from '../declare/tool.ts'
 import { canonicalText } from '../json-value.ts'
@@ -31,7 +38,11 @@ export type CreateSessionRequest = {
     readonly name: string
     readonly driver: string
     readonly host_id?: string
+    readonly url?: string
+    readonly credential?: string
     readonly configuration?: Json
+    readonly methods?: EnvironmentMethods
+    readonly template?: EnvironmentTemplate
     readonly lifecycle: Lifecycle
     readonly environments?: readonly EnvironmentGrant[]
   }[]
@@ -68,7 +79,7 @@ export class SessionPlan {
     for (const tool of tools) checkPlaced(tool)
     for (const environment of environments)
       if (!isEnvironment(environment))
-        throw new TypeError(`${WHAT}: environments must be made by brainEnv() or hostEnv()`)
+        throw new TypeError(`${WHAT}: environments must be made by brainEnv(), hostEnv() or what environment() gives`)
     const named = [...(agentloop ? [agentloop.env] : []), ...environments, ...tools.flatMap(({ env }) => env ?? [])]
     const fallback = defaultHost(freeName(named))
     if (agentloop !== undefined) this.#addEnvironment(agentloop.env)
@@ -164,12 +175,21 @@ export class SessionPlan {
       name,
       driver,
       ...(driver === 'host' && hostId !== undefined && { host_id: hostId }),
-      ...(configuration && { configuration: configuration as Json }),
+      ...(environment.driver === 'http' && remoteOf(environment)),
+      ...(configuration !== undefined && { configuration: configuration as Json }),
       lifecycle: (Object.hasOwn(bindings, name) ? bindings[name] : undefined) ?? usual ?? 'automatic',
       ...(environments && { environments }),
     }
   }
 }
+
+/** The credential is no member that is copied with the others. */
+const remoteOf = ({ url, credential, methods, template }: HttpEnv) => ({
+  url,
+  ...(credential !== undefined && { credential }),
+  ...(methods && { methods }),
+  ...(template && { template }),
+})
 
 /** What two placements of one tool must agree in. */
 const termsOf = ({ definition, environments }: PlacedTool): string =>

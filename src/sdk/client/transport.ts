@@ -1,5 +1,5 @@
-import { clip } from '../../kernel/errors.ts'
-import { isJsonObject, type Json } from '../../kernel/json.ts'
+import type { Json } from '../../kernel/json.ts'
+import { answerError } from '../answer-error.ts'
 import { BrainError } from '../brain-error.ts'
 
 /** What sends requests: the platform's `fetch`, or one in its place. */
@@ -106,27 +106,8 @@ export class Transport {
       },
       ...(body === undefined ? {} : { body: isBytes ? (body as Uint8Array<ArrayBuffer>) : JSON.stringify(body) }),
     })
-    if (!response.ok) throw await errorOf(response, `${method} ${path}`)
+    if (!response.ok) throw answerError(response.status, await response.text(), `${method} ${path}`)
     return response
-  }
-}
-
-async function errorOf(response: Response, what: string): Promise<BrainError> {
-  const { status } = response
-  const text = await response.text()
-  const body = parsed(text)
-  if (isJsonObject(body) && typeof body['code'] === 'string' && typeof body['message'] === 'string') {
-    const { code, message, retryable, details } = body
-    return new BrainError(status, code, message, { retryable: retryable === true, details })
-  }
-  return new BrainError(status, 'http_error', clip(`${what} was answered ${status}: ${text}`, 500))
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
   }
 }
 

@@ -1,7 +1,13 @@
 import type { EnvironmentGrant } from '../../contract/session-request.ts'
 import { membersOf } from '../strict-members.ts'
-import type { BrainEnv } from './environments.ts'
-import { checkImplementation, executableOf, type Executable, type Implementation } from './implementation.ts'
+import type { BrainEnv, HttpEnv } from './environments.ts'
+import {
+  checkImplementation,
+  checkPlace,
+  executableOf,
+  type Executable,
+  type Implementation,
+} from './implementation.ts'
 import {
   checkOptionsSchema,
   parsePlacement,
@@ -13,7 +19,7 @@ import {
 
 /** An agentloop with its place and options, as `sessions.create` takes it; frozen. */
 export type PlacedAgentloop = {
-  readonly env: BrainEnv
+  readonly env: BrainEnv | HttpEnv
   readonly environments?: readonly EnvironmentGrant[]
   readonly executable: Executable
 }
@@ -24,17 +30,17 @@ export type AgentloopFactory<Given> = (...placement: PlacementArguments<Given>) 
 const BRAND = Symbol.for('@aexhq/brain/placed-agentloop')
 
 /**
- * Declares what conducts the turns of a session: a component of the world `brain:agentloop`. Sessions without one have
- * the loop that is part of the server.
+ * Declares what conducts the turns of a session: a component of the world `brain:agentloop`, or a descriptor that an
+ * environment over HTTP understands. Sessions without one have the loop that is part of the server.
  *
  * @param declaration `implementation`, and `options`: an object schema of what the factory takes beside `env`
  * @throws TypeError for members that cannot be used. The factory throws TypeError for wrong options and for an
- * environment other than a brainEnv.
+ * environment that cannot run it: loops do not run in a hostEnv.
  */
 export function agentloop<Options extends OptionsSchema | undefined = undefined>(declaration: {
   readonly implementation: Implementation<OptionsOf<Options>>
   readonly options?: Options
-}): AgentloopFactory<PlacementOf<Options, BrainEnv, true>> {
+}): AgentloopFactory<PlacementOf<Options, BrainEnv | HttpEnv, true>> {
   const what = 'Cannot declare an agentloop'
   membersOf(declaration, ['options', 'implementation'], what)
   const { implementation, options: schema } = declaration
@@ -43,8 +49,11 @@ export function agentloop<Options extends OptionsSchema | undefined = undefined>
   const factory = (placement?: unknown): PlacedAgentloop => {
     const wrong = 'Cannot place an agentloop'
     const { options, env, ...grants } = parsePlacement(placement, schema, wrong)
-    if (env?.driver !== 'brain') throw new TypeError(`${wrong}: it needs an env made by brainEnv()`)
-    const placed = { env, ...grants, executable: executableOf(implementation as never, options, wrong) }
+    if (env === undefined || env.driver === 'host')
+      throw new TypeError(`${wrong}: it needs an env made by brainEnv() or by what environment() gives`)
+    const executable = executableOf(implementation as never, options, wrong)
+    checkPlace(executable, env, wrong)
+    const placed = { env, ...grants, executable }
     return Object.freeze(Object.defineProperty(placed, BRAND, { value: true }))
   }
   return Object.freeze(factory)

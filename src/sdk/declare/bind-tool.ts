@@ -37,15 +37,22 @@ export type LoadableTool<Types extends ToolTypes = ToolTypes> = ToolFactory<
  * @param metadata JSON, as `toolMetadata` or the section `brain:tool-metadata` of a component has it
  * @param implementation what runs it: a component, or a descriptor for an environment, which is sent with the options as
  * its member `configuration`
- * @param runtime imports the tool's own factory, when the first call comes, where the tool is placed in the application
- * itself: without `env`, or in a hostEnv
- * @throws TypeError for metadata, an implementation or a runtime that cannot be used. The factory throws TypeError for
- * wrong options and for an environment that cannot run it.
+ * @throws TypeError for metadata or an implementation that cannot be used. The factory throws TypeError for wrong options
+ * and for an environment that cannot run it.
  */
 export function bindTool<Types extends ToolTypes = ToolTypes>(
   metadata: ToolMetadata,
   implementation: Component | Readonly<Record<string, unknown>>,
 ): PackagedTool<Types>
+/**
+ * As above, of a tool that the application can run itself.
+ *
+ * @param metadata JSON, as `toolMetadata` or the section `brain:tool-metadata` of a component has it
+ * @param implementation what runs it elsewhere
+ * @param runtime imports the tool's own factory, when the first call comes, where the tool is placed in the application
+ * itself: without `env`, or in a hostEnv
+ * @throws TypeError for metadata, an implementation or a runtime that cannot be used
+ */
 export function bindTool<Types extends ToolTypes = ToolTypes>(
   metadata: ToolMetadata,
   implementation: Component | Readonly<Record<string, unknown>>,

@@ -1,14 +1,15 @@
 import { clip } from '../../kernel/errors.ts'
-import type { JsonObject } from '../../kernel/json.ts'
+import type { Json, JsonObject } from '../../kernel/json.ts'
 import { parseOrigin } from '../../contract/network-origin.ts'
+import type { EnvironmentMethods, EnvironmentTemplate } from '../../contract/environment.ts'
 import type { BrainEnvConfiguration, EnvironmentGrant } from '../../contract/session-request.ts'
 import { deepFrozen } from '../deep-frozen.ts'
 import { canonicalText } from '../json-value.ts'
 import { isPlainObject, membersOf } from '../strict-members.ts'
 import { checkIdentifier, grantsOf } from './names.ts'
 
-/** Where tools run. Made by {@link brainEnv} and {@link hostEnv}; frozen. */
-export type Environment = BrainEnv | HostEnv
+/** Where tools run. Made by {@link brainEnv}, {@link hostEnv} and factories of `environment()`; frozen. */
+export type Environment = BrainEnv | HostEnv | HttpEnv
 
 /** An environment of the server itself, for components. */
 export type BrainEnv = {
@@ -23,6 +24,19 @@ export type HostEnv = {
   readonly driver: 'host'
   readonly name: string
   readonly configuration?: JsonObject
+  readonly environments?: readonly EnvironmentGrant[]
+}
+
+/** An environment that something else runs, which Brain asks over HTTP. */
+export type HttpEnv = {
+  readonly driver: 'http'
+  readonly name: string
+  readonly url: string
+  /** What Brain shows at `url`. Can be read, and is left out where the environment is printed, copied or serialized. */
+  readonly credential?: string
+  readonly configuration?: Json
+  readonly methods?: EnvironmentMethods
+  readonly template?: EnvironmentTemplate
   readonly environments?: readonly EnvironmentGrant[]
 }
 
@@ -89,7 +103,18 @@ export const isEnvironment = (value: unknown): value is Environment =>
   typeof value === 'object' && value !== null && BRAND in value
 
 export const isSameEnvironment = (left: Environment, right: Environment): boolean =>
-  left === right || canonicalText(left as never) === canonicalText(right as never)
+  left === right ||
+  (canonicalText(left as never) === canonicalText(right as never) && credentialOf(left) === credentialOf(right))
+
+const credentialOf = (environment: Environment): string | undefined =>
+  environment.driver === 'http' ? environment.credential : undefined
+
+/** @param credential what stays out of print */
+export function httpEnv(environment: Omit<HttpEnv, 'credential'>, credential: string | undefined): HttpEnv {
+  const hidden = credential === undefined ? {} : { credential: { value: credential } }
+  const copy: HttpEnv = { ...deepFrozen(environment) }
+  return Object.freeze(Object.defineProperties(copy, { ...hidden, [BRAND]: { value: true } }))
+}
 
 function branded<Made extends Environment>(environment: Made): Made {
   const copy = { ...deepFrozen(environment) }

@@ -3,6 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 import { deepFrozen } from '../deep-frozen.ts'
 import { jsonOf } from '../json-value.ts'
 import { isComponent, type Component } from './component.ts'
+import type { Environment } from './environments.ts'
 
 /** What runs a tool or loop that is no function here: WebAssembly, or a descriptor that its environment understands. */
 export type Implementation<Options> = Component | Readonly<Record<string, unknown>> | ((options: Options) => object)
@@ -24,6 +25,12 @@ export function executableOf(implementation: Implementation<never>, options: unk
   if (isComponent(implementation)) return Object.freeze({ type: 'component', component: implementation, configuration })
   const given: unknown = typeof implementation === 'function' ? implementation(options as never) : implementation
   return Object.freeze({ type: 'descriptor', descriptor: descriptorOf(given, what), configuration })
+}
+
+/** @throws TypeError for a component in an environment that has only been told of descriptors */
+export function checkPlace({ type }: Executable, { driver }: Environment, what: string): void {
+  if (type === 'component' && driver !== 'brain')
+    throw new TypeError(`${what}: a component runs in an env made by brainEnv(); others take descriptors`)
 }
 
 function descriptorOf(value: unknown, what: string): JsonObject {

@@ -32,6 +32,13 @@ export function inputSchemaOf(owner: string, schema: z.ZodType, place: 'input' |
 }
 
 /**
+ * The JSON Schema of what Zod accepts before it parses, whatever its root: models are not asked for it.
+ *
+ * @throws TypeError naming owner and path for what JSON Schema cannot say
+ */
+export const acceptedSchemaOf = (owner: string, schema: z.ZodType): JsonObject => convert(owner, schema, 'input')
+
+/**
  * The JSON Schema of what a tool gives: what Zod makes of it.
  *
  * @throws TypeError naming owner and path for what JSON Schema cannot say

@@ -31,14 +31,18 @@ export type ParsedPlacement = {
 
 const RESERVED = ['env', 'environments']
 
-/** @throws TypeError for a schema that is no object, and for one with a member that placements have themselves */
-export function checkOptionsSchema(schema: unknown, what: string): void {
+/**
+ * @param reserved members that a placement has itself
+ * @throws TypeError for a schema that is no object, and for one with a member that placements have themselves
+ */
+export function checkOptionsSchema(schema: unknown, what: string, reserved: readonly string[] = RESERVED): void {
   if (schema === undefined) return
   if (typeof schema !== 'object' || schema === null || !('_zod' in schema))
     throw new TypeError(`${what}: options must be a schema of Zod 4`)
   const members = membersOfSchema(schema as unknown as z.core.$ZodTypes, what)
-  const taken = members.find((member) => RESERVED.includes(member))
-  if (taken !== undefined) throw new TypeError(`${what}: options must not have the member "${taken}", which places it`)
+  const taken = members.find((member) => reserved.includes(member))
+  if (taken !== undefined)
+    throw new TypeError(`${what}: options must not have the member "${taken}", which a placement has itself`)
 }
 
 /** What the accepted side of an object schema may be given. */
@@ -78,7 +82,7 @@ export function parsePlacement(placement: unknown, schema: OptionsSchema | undef
     throw new TypeError(`${what}: a placement is an object: { env, …options }`)
   const { env, environments, ...given } = placement ?? {}
   if (env !== undefined && !isEnvironment(env))
-    throw new TypeError(`${what}: env must be made by brainEnv() or hostEnv()`)
+    throw new TypeError(`${what}: env must be made by brainEnv(), hostEnv() or what environment() gives`)
   const grants = grantsOf(environments as readonly EnvironmentGrant[] | undefined, what)
   return Object.freeze({ env, ...deepFrozen(grants), options: parseOptions(given, schema, what) })
 }

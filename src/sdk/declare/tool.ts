@@ -6,7 +6,13 @@ import { deepFrozen } from '../deep-frozen.ts'
 import type { AnyToolFunction, ToolFunction } from '../host/tool-context.ts'
 import { membersOf } from '../strict-members.ts'
 import type { Environment, HostEnv } from './environments.ts'
-import { checkImplementation, executableOf, type Executable, type Implementation } from './implementation.ts'
+import {
+  checkImplementation,
+  checkPlace,
+  executableOf,
+  type Executable,
+  type Implementation,
+} from './implementation.ts'
 import { inputSchemaOf, outputSchemaOf } from './json-schema.ts'
 import { withDeclaration } from './declared-tool.ts'
 import { checkDescription, checkToolName } from './names.ts'
@@ -177,7 +183,9 @@ function place(
   }
   if (env === undefined || env.driver === 'host')
     throw new TypeError(`${what}: its implementation needs an env that runs it, such as brainEnv({ name })`)
-  return placed({ name, definition, env, ...grants, executable: executableOf(implementation, options, what) })
+  const executable = executableOf(implementation, options, what)
+  checkPlace(executable, env, what)
+  return placed({ name, definition, env, ...grants, executable })
 }
 
 /** Brands and freezes a placed tool. */

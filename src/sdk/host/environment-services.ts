@@ -1,25 +1,7 @@
 import type { Json } from '../../kernel/json.ts'
-import type { ToolDefinition } from '../../contract/message.ts'
+import type { EnvironmentRef, EnvironmentView } from '../../contract/environment.ts'
 import { quietly } from '../quietly.ts'
 import { environmentRequests } from './environment-requests.ts'
-
-/** One environment at one time: `sequence` is 1 for what the session declared, and changes when it is replaced. */
-export type EnvironmentRef = { readonly name: string; readonly sequence: number }
-
-/** An environment as the server shows it (contract 5.4). */
-export type EnvironmentView = {
-  readonly reference: EnvironmentRef
-  readonly template: string
-  readonly lifecycle: 'automatic' | 'manual'
-  readonly state: 'declared' | 'starting' | 'ready' | 'failed' | 'unknown' | 'deleting' | 'deleted' | 'detached'
-  readonly configuration: Json
-  readonly methods: Json
-  readonly tools: readonly ToolDefinition[]
-  readonly pending_operation?: number
-  readonly availability?: 'available' | 'unavailable' | 'unknown'
-  readonly observed_at_ms?: number
-  readonly observation?: Json
-}
 
 /**
  * Control of environments, within what the caller was granted; the server refuses the rest with a BrainError. A reference

@@ -1,0 +1,39 @@
+import { clip, messageOf } from '../../kernel/errors.ts'
+import { isIdentifier } from '../../kernel/ids.ts'
+import type { EnvironmentReceipt } from '../../contract/environment-protocol.ts'
+import { jsonOf } from '../json-value.ts'
+import { isBrainError } from '../brain-error.ts'
+
+const IN_DOUBT = new Set(['ambiguous', 'unknown'])
+
+/**
+ * The receipt of an operation whose handler threw (contract 5.5).
+ *
+ * @param reason why the handler was told to stop, if it was: `timeout` or `cancelled` when that is what it threw
+ */
+export function receiptOfFailure(error: unknown, reason?: unknown): EnvironmentReceipt {
+  const message = clip(messageOf(error)) || 'The environment failed without a message'
+  if (error !== undefined && error === reason)
+    return failure(error instanceof Error && error.name === 'TimeoutError' ? 'timeout' : 'cancelled', message)
+  if (!isBrainError(error)) return failure('environment_error', message)
+  if (IN_DOUBT.has(error.code)) return { type: 'unknown', message }
+  const code = isIdentifier(error.code) ? error.code : 'environment_error'
+  const details = detailsOf(error.details)
+  return { type: 'failure', code, message, retryable: error.retryable, ...details }
+}
+
+const failure = (code: string, message: string): EnvironmentReceipt => ({
+  type: 'failure',
+  code,
+  message,
+  retryable: false,
+})
+
+/** What is not JSON is not worth failing otherwise. */
+function detailsOf(details: unknown) {
+  try {
+    return details === undefined ? {} : { details: jsonOf(details, 'details') }
+  } catch {
+    return {}
+  }
+}

@@ -32,6 +32,7 @@ export type ToolReturn = {
   readonly finished: boolean
 }
 
+/** Records of the journal; `next_cursor` is the `after` of the next page. */
 export type EventPage = { readonly events: readonly WireEvent[]; readonly next_cursor: number }
 
 /** The loop's own memory in the session. What was set stays also when the activation fails. */
@@ -40,7 +41,7 @@ export interface LoopMemory {
   readonly get: (key: string) => Json | undefined
   /** @param value JSON, `null` included @returns the sequence @throws TypeError for what is no JSON, undefined included */
   readonly set: (key: string, value: unknown) => number
-  /** @returns the sequence */
+  /** Forgets the value of a key. @returns the sequence */
   readonly delete: (key: string) => number
 }
 
@@ -72,6 +73,7 @@ export interface AgentloopContext {
   readonly environments: LoopEnvironments
   /** Asks the session's model; what is left out is the session's own. */
   readonly model: (request: ModelRequest) => ModelResult
+  /** Makes a call. @returns when it has returned or ended */
   readonly callTool: (call: LoopCall) => ToolReturn
   /** Makes calls at once. @returns when each has returned or ended, in the same order */
   readonly callTools: (calls: readonly LoopCall[]) => readonly ToolReturn[]

@@ -8,6 +8,7 @@ import { exportName } from '../runtime/node-package.ts'
 import { consumerModule, consumerTypings, MARK, type ExportedTool } from './consumer-files.ts'
 import { toolPackageOf, type ToolEntry, type ToolPackage } from './tool-package.ts'
 
+/** How {@link packageTools} works. */
 export type PackageToolsOptions = {
   /** Writes nothing. Default: false. */
   readonly dryRun?: boolean

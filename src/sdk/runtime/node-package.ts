@@ -30,4 +30,5 @@ export const nodePackage = z.strictObject({
   configuration: z.custom<JsonObject>(isJsonObject, 'must be an object'),
 })
 
+/** Where the code of a packaged tool is, and its options: `{type, package, version, entry, export, configuration}`. */
 export type NodePackage = z.output<typeof nodePackage>

@@ -15,6 +15,7 @@ import {
 import type { ToolFrame } from './run-tool-handler.ts'
 import type { ToolEnd, ToolService } from './tool-service.ts'
 
+/** How {@link runToolProcess} ends a process. */
 export type ToolProcessOptions = {
   /** Cancels: the process gets SIGTERM. */
   readonly signal?: AbortSignal | undefined

@@ -48,7 +48,10 @@ export type HttpEnvironment = EnvironmentOf<'http', Json> & {
 }
 
 /** One environment of a session. */
-export type SessionEnvironment = BrainEnvironment | HostEnvironment | HttpEnvironment
+/** Where distributed tools are: the operator's, and not a session's to declare (contract A4). */
+export type ToolServiceEnvironment = EnvironmentOf<'tool_service', null>
+
+export type SessionEnvironment = BrainEnvironment | HostEnvironment | HttpEnvironment | ToolServiceEnvironment
 
 /** The loop that is part of the server (contract A2). */
 export type BuiltinLoopImplementation = { readonly type: 'builtin'; readonly name: 'default' }
@@ -88,6 +91,10 @@ export type SessionConfiguration = {
   readonly response_format?: JsonObject
   readonly tools: readonly SessionTool[]
   readonly environments: readonly SessionEnvironment[]
+  /** Which distributed tools the session has (contract A4). */
+  readonly config?: { readonly tools: readonly string[] }
+  /** Those tools as they were when the session was made. */
+  readonly catalog?: readonly ToolDefinition[]
   readonly transcript?: readonly Message[]
   readonly idle_ttl_ms?: number
   readonly labels?: Readonly<Record<string, string>>

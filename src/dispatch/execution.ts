@@ -1,40 +1,16 @@
 import { BrainError, clip, messageOf } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
 import { setLongTimeout, type LongTimeout } from '../kernel/long-timeout.ts'
-import type { Logger } from '../kernel/logger.ts'
 import { within } from '../kernel/within.ts'
-import { type Json, parseJson, type JsonObject } from '../kernel/json.ts'
+import { type Json, parseJson } from '../kernel/json.ts'
 import { errorOutcome, looksLikeOutcome, type ToolOutput } from '../contract/outcome.ts'
-import type { SchemaChecker } from '../contract/schema-checker.ts'
-import type { SessionLog } from '../journal/session-log.ts'
 import { isReservedKind, type JournalRecord, type NewRecord } from '../journal/record.ts'
-import type { ClaimKey, StoredAnswer } from '../journal/journal.ts'
-import type { Budget } from './budget.ts'
 import { CallRecords } from './call-records.ts'
-import { CallNotes, type CallLogs } from './call-log.ts'
+import type { ExecutionContext } from './execution-context.ts'
+import { activityIdOf, PROGRESS_FRAME } from './call-activity.ts'
+import { CallNotes } from './call-log.ts'
 import { parseOutput, readOutput, shortOf } from './tool-output.ts'
-import type { ToolModel } from './tool-model.ts'
 import type { CallNote, CallServices, OnFault, Receipt, RunningCall } from './tool-binding.ts'
-
-export type ExecutionContext = {
-  readonly log: SessionLog
-  readonly schemas: SchemaChecker
-  readonly callLogs: CallLogs
-  readonly model: ToolModel
-  readonly budget: Budget
-  readonly sequence: number
-  readonly callId: string
-  readonly tool: string
-  readonly environment: string
-  readonly outputSchema: JsonObject | undefined
-  /** Control of environments within the tool's grants. */
-  readonly environments: (requestText: string) => Promise<string>
-  /** Answers the idempotency claim of a direct call in the append that releases it (design 3). */
-  readonly settle: (ClaimKey & { readonly answer: StoredAnswer }) | undefined
-  readonly logger: Logger
-  /** Told once, after the call has ended. */
-  readonly onEnded: () => void
-}
 
 const alreadyReturned = (): BrainError =>
   new BrainError('invalid_request', 'Cannot return: this call has already returned')
@@ -203,6 +179,11 @@ export class Execution implements CallServices {
   async environments(requestText: string): Promise<string> {
     this.#assertOpen()
     return this.#context.environments(requestText)
+  }
+
+  progress(data: Json): void {
+    const { log } = this.#context
+    log.publish({ type: PROGRESS_FRAME, data: { call_id: activityIdOf(log.session, this.sequence), data } })
   }
 
   note(note: CallNote): void {

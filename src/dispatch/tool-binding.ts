@@ -20,6 +20,8 @@ export type BoundCall = {
   readonly deadlineAtMs: number
   /** What is left of it on the monotonic clock; undefined = none. */
   readonly deadlineInMs: number | undefined
+  /** The W3C trace that the request belongs to which caused the call, if it does. */
+  readonly traceparent?: string
 }
 
 /**
@@ -45,6 +47,8 @@ export interface CallServices {
   model(requestText: string): Promise<string>
   /** @returns text of a view, a list or a method's output. */
   environments(requestText: string): Promise<string>
+  /** Shows whoever watches the session how far the call is (contract A5); never journalled. */
+  progress(data: Json): void
   /** Adds to the call's log (contract A29); never fails, is never journalled. */
   note(entry: CallNote): void
 }
@@ -96,6 +100,8 @@ export interface ToolBinding {
    * @throws BrainError when it certainly was not done
    */
   operate(operation: EnvironmentOperation): Promise<OperationReceipt>
+  /** The bound of a call of this tool, milliseconds, in place of the server's (contract A9). */
+  timeoutMs?(tool: string): number | undefined
   /** Sends the call, once. Never throws: what goes wrong is the receipt. */
   start(call: BoundCall, services: CallServices): RunningCall
 }

@@ -114,7 +114,7 @@ function planModel({ providers }: PlannerParts, request: CreateRequest): Session
 }
 
 /** Members that only some drivers have; each must be there or not. */
-const MEMBERS: Readonly<Record<SessionEnvironment['driver'], readonly (keyof RequestedEnvironment)[]>> = {
+const MEMBERS: Readonly<Record<RequestedEnvironment['driver'], readonly (keyof RequestedEnvironment)[]>> = {
   brain: [],
   host: ['host_id'],
   http: ['url', 'credential', 'methods', 'template'],

@@ -1,6 +1,7 @@
 import type { SessionId, TenantId } from '../kernel/ids.ts'
 import { isJsonObject, type Json } from '../kernel/json.ts'
 import { FIXED_SENTENCES, toToolResult, type ToolOutput, type ToolResult } from '../contract/outcome.ts'
+import { activityIdOf, PROGRESS_FRAME } from '../dispatch/call-activity.ts'
 import type { Journal } from '../journal/journal.ts'
 import { dataOf, type JournalRecord } from '../journal/record.ts'
 import { readAll } from '../journal/session-log.ts'
@@ -8,13 +9,6 @@ import type { EventFeed, Feed } from './event-feed.ts'
 
 /** What tools do, in the three events of contract A5. Only `tool.progress` has no sequence: it is live only. */
 export type Activity = { readonly sequence?: number; readonly event_type: string; readonly data: unknown }
-
-/** The live frame under which bindings publish a tool's progress, on every stream of its session. */
-export const PROGRESS_FRAME = 'tool.progress'
-
-/** One name for a call that no other call has, whatever id the model gave it (contract A4). */
-export const activityIdOf = (session: SessionId, sequence: number): string =>
-  `call_${session.slice('ses_'.length)}_${sequence}`
 
 /** The tools' part of a session's journal, for whoever watches them; nothing is stored for it. */
 export class ToolActivity {

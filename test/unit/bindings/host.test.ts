@@ -44,6 +44,7 @@ class HeldServices implements CallServices {
   model = async (): Promise<string> => String(await this.#work('model'))
   environments = (): Promise<string> => Promise.reject(new BrainError('unsupported_host_call', 'no'))
   note(): void {}
+  progress(): void {}
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { localTenant, type SessionId } from '../../../src/kernel/ids.ts'
 import type { JournalRecord } from '../../../src/journal/record.ts'
-import { activityIdOf, PROGRESS_FRAME } from '../../../src/session/tool-activity.ts'
+import { activityIdOf, PROGRESS_FRAME } from '../../../src/dispatch/call-activity.ts'
 import { type Harness, sharedHarnesses, toolNamed } from '../../support/session-harness.ts'
 
 const open = sharedHarnesses()

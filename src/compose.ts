@@ -32,11 +32,13 @@ import { workspaceName } from './sandbox/brain-env.ts'
 import { probeLevel } from './sandbox/level.ts'
 import { openProcessSandbox } from './sandbox/process-sandbox.ts'
 import type { Sandbox, SandboxLevel } from './sandbox/sandbox.ts'
+import { Catalog } from './session/catalog.ts'
 import { ComponentRegistry } from './session/component-registry.ts'
 import { forgetOrphans, type KeptCredentials, openCredentials } from './session/credentials.ts'
 import { DirectCalls } from './session/direct-calls.ts'
 import { EnvironmentService } from './session/environment-service.ts'
 import { EventFeed } from './session/event-feed.ts'
+import { Inspections } from './session/inspections.ts'
 import { Requests } from './session/requests.ts'
 import { SessionService } from './session/session-service.ts'
 import { Sessions } from './session/sessions.ts'
@@ -193,7 +195,9 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
   })
   const requests = new Requests({ journal, encodeError })
   const { files } = sandbox
-  const service = new SessionService({ ...adapters, loops, sessions, requests, dispatcher })
+  const catalog = new Catalog(config.toolServices)
+  const inspections = new Inspections()
+  const service = new SessionService({ ...adapters, catalog, loops, sessions, requests, dispatcher })
   const assertTakesWork = (): void => service.assertTakesWork()
   const streams = new OpenStreams()
   const events = new EventFeed(sessions, limits)
@@ -205,7 +209,7 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     warning: sandbox.level.unsafe
       ? 'This server runs components with the flags of Node alone (BRAIN_ENV_UNSAFE=1): run code that you trust only'
       : undefined,
-    access: new Access({ token: config.apiToken, hosts: hostsOf(config), corsOrigins: config.corsOrigins }),
+    access: new Access({ tenants: config.tenants, hosts: hostsOf(config), corsOrigins: config.corsOrigins }),
     health: healthOf({ journal, sandbox, service }),
     sessions: service,
     hosts,
@@ -217,6 +221,8 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     agentloops: new ComponentRegistry('agentloop', components, journal),
     files: new WorkspaceService(sessions, files, workspaceName),
     models: catalogueOf(config.providers),
+    catalog,
+    inspections,
   })
   return { app, service, streams, sessions }
 }

@@ -52,7 +52,7 @@ async function buildClient(directory: string, manifest: RootManifest): Promise<v
   })
   await buildAuthoring(directory)
   await mkdir(join(directory, 'contracts'))
-  for (const contract of ['tool.wit', 'agentloop.wit', 'session.json'])
+  for (const contract of ['tool.wit', 'agentloop.wit', 'session.json', 'host-config.json'])
     await copyFile(from(`wit/${contract}`), join(directory, 'contracts', contract))
 }
 
@@ -88,6 +88,7 @@ async function buildServer(directory: string, manifest: RootManifest): Promise<v
   for (const [name, entry] of Object.entries(SCRIPT_ENTRIES))
     await writeFile(join(lib, 'sandbox', `${name}.cjs`), await bundleScript(from(join('src/sandbox', entry))))
   await bundleTranspiler(join(lib, 'sandbox/admission/transpiler'))
+  await copyFile(from('wit/host-config.json'), join(directory, 'host-config.json'))
   await mkdir(join(directory, 'bin'))
   await copyFile(join(import.meta.dirname, 'brain.js'), join(directory, 'bin/brain.js'))
   await chmod(join(directory, 'bin/brain.js'), 0o755)

@@ -28,6 +28,7 @@ export const clientManifest = ({ version, license, dependencies }: RootManifest)
     './package': entry('package/package-tools'),
     './runtime': entry('runtime'),
     './contracts/session.json': './contracts/session.json',
+    './contracts/host-config.json': './contracts/host-config.json',
     './contracts/tool.wit': './contracts/tool.wit',
     './contracts/agentloop.wit': './contracts/agentloop.wit',
     './package.json': './package.json',
@@ -50,8 +51,8 @@ export const serverManifest = ({ version, license, dependencies }: RootManifest)
   license,
   type: 'module',
   bin: { brain: './bin/brain.js' },
-  exports: { './package.json': './package.json' },
-  files: ['bin', 'lib', 'THIRD-PARTY-LICENSES.txt'],
+  exports: { './package.json': './package.json', './host-config.json': './host-config.json' },
+  files: ['bin', 'host-config.json', 'lib', 'THIRD-PARTY-LICENSES.txt'],
   engines: { node: '>=26.10' },
   dependencies,
 })

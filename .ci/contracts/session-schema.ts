@@ -49,6 +49,7 @@ const toolDefinition = z.object({
 const origin = z.union([
   z.object({ kind: z.literal('agentloop'), sequence }),
   z.object({ kind: z.literal('tool'), sequence }),
+  z.object({ kind: z.literal('environment'), environment: z.object({ name: identifierSchema, sequence }) }),
   z.object({ kind: z.literal('application') }),
 ])
 const event = z.object({

@@ -56,6 +56,8 @@ const configuration = object({
       }),
     ]),
   ),
+  config: object({ tools: z.array(text) }).optional(),
+  catalog: z.array(object(tool)).optional(),
   transcript: z.array(messageSchema).optional(),
   idle_ttl_ms: z.int().nonnegative().optional(),
 })

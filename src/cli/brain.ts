@@ -1,17 +1,21 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { loadConfig } from '../config/config.ts'
 import { type ArchiveOptions, printBackup } from './archive/backup.ts'
 import { type ExportOptions, type ImportCommandOptions, printExport, printImport } from './archive/transfer.ts'
 import { printAudit } from './audit.ts'
 import { doctor, type DoctorOptions } from './doctor.ts'
+import { readConfig } from '../compose/read-config.ts'
 import { explainFailure, serve, type Environment } from './serve.ts'
 
 // As far above this file in a checkout as in the published package.
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string
 }
+
+/** `-config FILE` and `-check`, as some are used to write them (contract A1). */
+const withLongOptions = (argv: readonly string[]): string[] =>
+  argv.map((argument) => (argument === '-config' || argument === '-check' ? `-${argument}` : argument))
 
 const program = new Command('brain')
   .description('A host for tools that nobody should have to trust')
@@ -23,15 +27,16 @@ program
   .description('run the server; it is configured by environment variables, see docs/configuration.md')
   .option('--listen <host:port>', 'address to listen on (BRAIN_LISTEN)')
   .option('--data-dir <directory>', 'where sessions, components and workspaces are kept (BRAIN_DATA_DIR)')
+  .option('--config <file>', 'the host config: tenants and distributed tools, see docs/distributed-tools.md')
   .option('--check', 'check the configuration, print every problem, serve nothing')
-  .action(async (options: { listen?: string; dataDir?: string; check?: boolean }) => {
+  .action(async (options: { listen?: string; dataDir?: string; config?: string; check?: boolean }) => {
     const env: Environment = {
       ...process.env,
       ...(options.listen === undefined ? {} : { BRAIN_LISTEN: options.listen }),
       ...(options.dataDir === undefined ? {} : { BRAIN_DATA_DIR: options.dataDir }),
     }
-    if (options.check !== true) return serve(env)
-    loadConfig(env)
+    if (options.check !== true) return serve(env, options.config)
+    await readConfig(env, options.config)
     process.stdout.write('the configuration is valid\n')
     return undefined
   })
@@ -81,7 +86,7 @@ program
   .action((file: string, options: ImportCommandOptions) => printImport(process.env, file, options))
 
 try {
-  await program.parseAsync()
+  await program.parseAsync(withLongOptions(process.argv))
   process.exit()
 } catch (error) {
   process.stderr.write(`${explainFailure(error)}\n`)

@@ -1,7 +1,8 @@
 import pino from 'pino'
 import { messageOf } from '../kernel/errors.ts'
 import { composeBrain, type Brain } from '../compose.ts'
-import { loadConfig, type Config } from '../config/config.ts'
+import { readConfig } from '../compose/read-config.ts'
+import type { Config } from '../config/config.ts'
 
 /** How long running work may go on after SIGTERM. */
 const GRACE_MS = 10_000
@@ -12,8 +13,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
  * Runs the server until it is told to stop (contract A1). Prints one line when it listens; logs go to stderr.
  * @throws ConfigError, BrainError when it cannot start
  */
-export async function serve(env: Environment): Promise<void> {
-  const config = loadConfig(env)
+export async function serve(env: Environment, hostConfig?: string): Promise<void> {
+  const config = await readConfig(env, hostConfig)
   const logger = pino({ level: config.logLevel, base: null }, pino.destination({ fd: 2, sync: false }))
   const brain = await composeBrain(config, logger)
   try {

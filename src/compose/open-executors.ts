@@ -33,10 +33,18 @@ type Parts = Pick<Adapters, 'schemas' | 'sandbox' | 'components' | 'callLogs' | 
 
 export function openExecutors(config: Config, parts: Parts): Executors {
   const { schemas, sandbox, components, callLogs, hosts, credentials, logger, baseUrl } = parts
-  const { limits, allow, listen } = config
-  const brainEnv = new BrainEnv(allow, (name) => config.secrets.get(name))
+  const { limits, tenants, listen } = config
+  const brainEnv = new BrainEnv(new Map(tenants.map(({ id, allow }) => [id, allow])), (name) =>
+    config.secrets.get(name),
+  )
+  // Loopback is one person's: of many tenants none is to reach what others have there.
+  const isLocal = isLoopback(listen.host) && tenants.length === 1
+  const urls = new Map(
+    tenants.map(({ id, allow }) => [id, new EnvironmentUrls({ allow: allow.environmentUrls, isLocal })]),
+  )
+  const nowhere = new EnvironmentUrls({ allow: [], isLocal })
   const elsewhere = new HttpEnvironments({
-    urls: new EnvironmentUrls({ allow: allow.environmentUrls, isLocal: isLoopback(listen.host) }),
+    urls: (tenant) => urls.get(tenant) ?? nowhere,
     credentialOf: async (session, name) => readSecrets(await credentials.get(session)).environments[name],
     limits,
     logger,

@@ -1,24 +1,50 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { LIMITS, type LimitName, type Limits } from '../contract/limits.ts'
+import { localTenant, type TenantId } from '../kernel/ids.ts'
+import type { ToolService } from '../contract/tool-service.ts'
+import type { HostConfigFile, ReadHostConfig } from './host-config.ts'
 import type { ProviderDefinition } from '../contract/model-catalogue.ts'
 import { type NetworkOrigin, parseOrigin } from '../contract/network-origin.ts'
 import { baseUrl, ownProviders, readProvidersFile } from './providers.ts'
+
+/** What environments of a tenant may be granted (contract 6.1, A3, A26). */
+export type Allowance = {
+  readonly secrets: readonly string[]
+  readonly filesystem: readonly ('workspace' | 'scratch')[]
+  readonly network: readonly NetworkOrigin[]
+  /** Origins of environments elsewhere; undefined = the default. */
+  readonly environmentUrls: readonly NetworkOrigin[] | undefined
+}
+
+export type TenantConfig = {
+  readonly id: TenantId
+  /** Bearer tokens of the tenant; several while one is replaced. */
+  readonly tokens: readonly string[]
+  readonly allow: Allowance
+}
+
+/** Proxies as the variables have them, in either case (contract A16). */
+export type ProxyConfig = {
+  readonly http: string | undefined
+  readonly https: string | undefined
+  /** Hosts that are reached without one. */
+  readonly except: string | undefined
+}
 
 /** What the server is told to be. Rooms get their own slice of it. */
 export type Config = {
   readonly listen: { readonly host: string; readonly port: number }
   readonly dataDirectory: string
-  readonly apiToken: string | undefined
+  /** At least one; the only one may be without a token, on loopback. */
+  readonly tenants: readonly TenantConfig[]
+  /** Distributed tools by name, and the variables that their tokens are in. */
+  readonly toolServices: ReadonlyMap<string, ToolService>
+  readonly toolTokens: ReadonlyMap<string, string>
+  /** Proxies for calls of distributed tools. */
+  readonly proxies: ProxyConfig
   readonly publicUrl: URL | undefined
   readonly corsOrigins: readonly string[]
-  readonly allow: {
-    readonly secrets: readonly string[]
-    readonly filesystem: readonly ('workspace' | 'scratch')[]
-    readonly network: readonly NetworkOrigin[]
-    /** Origins of environments elsewhere; undefined = the default (contract A26). */
-    readonly environmentUrls: readonly NetworkOrigin[] | undefined
-  }
   /** Values of the allowed secrets that the environment has. */
   readonly secrets: ReadonlyMap<string, string>
   readonly secretKey: string | undefined
@@ -146,17 +172,25 @@ export const isLoopback = (host: string): boolean =>
  * Reads the whole configuration from environment variables (contract 8); nothing below `main` reads them.
  * @throws ConfigError listing every problem
  */
-export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const problems: string[] = []
+export function loadConfig(
+  env: Readonly<Record<string, string | undefined>>,
+  host: ReadHostConfig = { file: undefined, problems: [] },
+): Config {
+  const problems: string[] = [...host.problems]
   const limits = readLimits(env, problems)
   const operators = readOperatorsProviders(env['BRAIN_PROVIDERS_FILE'], problems)
   const parsed = environmentSchema.safeParse(env)
   if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`))
-  else if (parsed.data.BRAIN_API_TOKEN === undefined && !isLoopback(parsed.data.BRAIN_LISTEN.host))
-    problems.push(`BRAIN_LISTEN: ${parsed.data.BRAIN_LISTEN.host} is not loopback, so BRAIN_API_TOKEN must be set`)
+  else if (!hasToken(parsed.data, host) && !isLoopback(parsed.data.BRAIN_LISTEN.host))
+    problems.push(
+      `BRAIN_LISTEN: ${parsed.data.BRAIN_LISTEN.host} is not loopback, so BRAIN_API_TOKEN must be set, or tenants listed in the host config`,
+    )
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
-  return toConfig(parsed.data, env, { limits, operators })
+  return toConfig(parsed.data, env, { limits, operators, file: host.file })
 }
+
+const hasToken = (data: z.output<typeof environmentSchema>, { file }: ReadHostConfig): boolean =>
+  data.BRAIN_API_TOKEN !== undefined || file?.tenants !== undefined
 
 function readOperatorsProviders(file: string | undefined, problems: string[]): readonly ProviderDefinition[] {
   if (file === undefined || file === '') return []
@@ -166,30 +200,65 @@ function readOperatorsProviders(file: string | undefined, problems: string[]): r
   return []
 }
 
-function toConfig(
+/** The tenants of the host config, or the one of BRAIN_API_TOKEN (contract A3). */
+function tenantsOf(
   data: z.output<typeof environmentSchema>,
   env: Readonly<Record<string, string | undefined>>,
-  { limits, operators }: { limits: Limits; operators: readonly ProviderDefinition[] },
-): Config {
-  const secrets = new Map<string, string>()
-  for (const name of data.BRAIN_ENV_SECRET_ALLOW) {
-    const value = env[name]
-    if (value !== undefined) secrets.set(name, value)
-  }
-  const ttlSecs = data.BRAIN_SESSION_IDLE_TTL_SECS
-  return {
-    listen: data.BRAIN_LISTEN,
-    dataDirectory: data.BRAIN_DATA_DIR,
-    apiToken: data.BRAIN_API_TOKEN,
-    publicUrl: data.BRAIN_PUBLIC_URL,
-    corsOrigins: data.BRAIN_CORS_ORIGINS,
-    allow: {
+  file: HostConfigFile | undefined,
+): readonly TenantConfig[] {
+  const listed = file?.tenants
+  if (listed === undefined) {
+    const allow: Allowance = {
       secrets: data.BRAIN_ENV_SECRET_ALLOW,
       filesystem: data.BRAIN_ENV_FILESYSTEM_ALLOW,
       network: data.BRAIN_ENV_NETWORK_ALLOW,
       environmentUrls: env['BRAIN_ENVIRONMENT_URL_ALLOW'] === undefined ? undefined : data.BRAIN_ENVIRONMENT_URL_ALLOW,
+    }
+    const { BRAIN_API_TOKEN: token } = data
+    return [{ id: localTenant, tokens: token === undefined ? [] : [token], allow }]
+  }
+  const origins = (texts: readonly string[] | undefined): readonly NetworkOrigin[] =>
+    (texts ?? []).flatMap((text) => parseOrigin(text) ?? [])
+  return listed.map(({ id, token_env: names, allow = {} }) => ({
+    id: id as TenantId,
+    tokens: [names].flat().flatMap((name) => env[name] ?? []),
+    allow: {
+      secrets: allow.secrets ?? [],
+      filesystem: allow.filesystem ?? [],
+      network: origins(allow.network),
+      environmentUrls: origins(allow.environment_urls),
     },
-    secrets,
+  }))
+}
+
+function toConfig(
+  data: z.output<typeof environmentSchema>,
+  env: Readonly<Record<string, string | undefined>>,
+  {
+    limits,
+    operators,
+    file,
+  }: { limits: Limits; operators: readonly ProviderDefinition[]; file: HostConfigFile | undefined },
+): Config {
+  const tenants = tenantsOf(data, env, file)
+  const valuesOf = (names: readonly string[]): Map<string, string> =>
+    new Map(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
+  const tools = file?.tools ?? []
+  const ttlSecs = data.BRAIN_SESSION_IDLE_TTL_SECS
+  return {
+    listen: data.BRAIN_LISTEN,
+    dataDirectory: data.BRAIN_DATA_DIR,
+    tenants,
+    toolServices: new Map(tools.map((tool) => [tool.name, tool as ToolService])),
+    toolTokens: valuesOf(tools.flatMap(({ token_env: name }) => name ?? [])),
+    proxies: {
+      http: env['http_proxy'] ?? env['HTTP_PROXY'],
+      https: env['https_proxy'] ?? env['HTTPS_PROXY'],
+      except: env['no_proxy'] ?? env['NO_PROXY'],
+    },
+    publicUrl: data.BRAIN_PUBLIC_URL,
+    corsOrigins: data.BRAIN_CORS_ORIGINS,
+    secrets: valuesOf(tenants.flatMap(({ allow }) => allow.secrets)),
     secretKey: data.BRAIN_SECRET_KEY,
     sessionIdleTtlMs: ttlSecs === undefined ? undefined : ttlSecs * 1000,
     providers: [

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../kernel/json.ts'
-import type { SessionTool, ToolServiceEnvironment } from './session-request.ts'
+import type { SessionConfiguration, SessionTool, ToolServiceEnvironment } from './session-request.ts'
 import type { ToolDefinition } from './message.ts'
 
 /** A distributed tool: a service of the operator's that is called over HTTP (seed distributed-tools, contract A16). */
@@ -26,8 +26,11 @@ export const TOOL_SERVICES: ToolServiceEnvironment = {
   configuration: null,
 }
 
-/** A distributed tool as a tool of a session. */
-export const serviceTool = (definition: ToolDefinition): SessionTool => ({
+/** Every tool of a session: those that it declared, and the distributed ones that it enabled (contract A4). */
+export const toolsOf = ({ tools, catalog = [] }: SessionConfiguration): readonly SessionTool[] =>
+  catalog.length === 0 ? tools : [...tools, ...catalog.map(serviceTool)]
+
+const serviceTool = (definition: ToolDefinition): SessionTool => ({
   ...definition,
   placements: { [TOOL_SERVICES.name]: { implementation: null } },
 })

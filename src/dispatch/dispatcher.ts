@@ -2,6 +2,7 @@ import { BrainError, type ErrorCode, messageOf } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Json, JsonObject } from '../kernel/json.ts'
 import { describeLimit, type Limits } from '../contract/limits.ts'
+import { toolsOf } from '../contract/tool-service.ts'
 import type { SchemaChecker, SchemaVerdict } from '../contract/schema-checker.ts'
 import type { SessionEnvironment, SessionTool } from '../contract/session-request.ts'
 import type { Append, Claim, Claimed, ClaimKey, StoredAnswer } from '../journal/journal.ts'
@@ -13,7 +14,7 @@ import type { Authority } from './environments/authority.ts'
 import type { OperatedSession } from './environments/environment-operations.ts'
 import type { Place } from './environments/environment-operation.ts'
 import type { Environments } from './environments/environments.ts'
-import { grantsOfTool, placeOf, reasonOf } from './environments/places.ts'
+import { callable, grantsOfTool, placeOf, reasonOf } from './environments/places.ts'
 import { Execution } from './execution.ts'
 import type { ToolModel } from './tool-model.ts'
 import type { ToolBinding } from './tool-binding.ts'
@@ -35,6 +36,8 @@ export type CallRequest = {
   readonly deadlineMs?: number
   readonly origin?: Origin
   readonly budget: Budget
+  /** The W3C trace that the call belongs to, if it does. */
+  readonly traceparent?: string | undefined
   /** For a direct call: claims its key with the start record, answers it with the release (design 3). */
   readonly claim?: Claim
   readonly answerStatus?: number
@@ -137,19 +140,23 @@ export class Dispatcher {
     return { text, fault: verdict.valid ? undefined : verdict.message }
   }
 
-  #deadlineMs(request: CallRequest): number | undefined {
-    const most = this.#parts.limits.toolSecs === 0 ? undefined : this.#parts.limits.toolSecs * 1000
+  #deadlineMs({ request, tool, place }: Resolved): number | undefined {
+    const { toolSecs } = this.#parts.limits
+    const own = this.#parts.bindings.get(place.environment.driver)?.timeoutMs?.(tool.name)
+    const most = own ?? (toolSecs === 0 ? undefined : toolSecs * 1000)
     if (request.deadlineMs === undefined) return most
     return most === undefined ? request.deadlineMs : Math.min(most, request.deadlineMs)
   }
 
-  #startRecord({ request, tool, place: { reference } }: Resolved): NewRecord {
+  #startRecord(call: Resolved): NewRecord {
+    const { request, tool, place } = call
+    const { reference } = place
     const data = {
       tool: tool.name,
       environment: reference.name,
       environment_sequence: reference.sequence,
       invocation: request.invocation,
-      deadline_ms: this.#deadlineMs(request) ?? null,
+      deadline_ms: this.#deadlineMs(call) ?? null,
     }
     return { kind: 'tool_call_started', data, ...(request.origin === undefined ? {} : { origin: request.origin }) }
   }
@@ -192,7 +199,7 @@ export class Dispatcher {
       execution.refuse(unusable.code, message, unusable.details)
       return execution
     }
-    const deadlineMs = this.#deadlineMs(request)
+    const deadlineMs = this.#deadlineMs(call)
     // The start was recorded a moment ago; what the commit took counts against the deadline.
     const spent = Math.max(0, Math.min(Date.now() - record.recorded_at_ms, deadlineMs ?? 0))
     const deadlineInMs = deadlineMs === undefined ? undefined : deadlineMs - spent
@@ -208,6 +215,7 @@ export class Dispatcher {
         input: input.text,
         deadlineAtMs: deadlineMs === undefined ? 0 : record.recorded_at_ms + deadlineMs,
         deadlineInMs,
+        ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
       },
       execution,
     )
@@ -248,9 +256,9 @@ function resolve(session: CallingSession, request: CallRequest): Resolved {
   const refuse = (reason: string): never => {
     throw new BrainError('invalid_request', `Cannot call tool "${name}": ${reason}`)
   }
-  const tool = session.configuration.tools.find((candidate) => candidate.name === name)
+  const tool = toolsOf(session.configuration).find((candidate) => candidate.name === name)
   if (tool === undefined) return refuse('this session has no such tool')
-  const entry = session.state.environments.get(environment)
+  const entry = callable(session, environment)
   const place = entry && placeOf(session, entry)
   if (entry === undefined || place === undefined || !Object.hasOwn(tool.placements, entry.template))
     return refuse(`it is not placed in environment "${environment}"`)
@@ -262,10 +270,10 @@ function resolve(session: CallingSession, request: CallRequest): Resolved {
 
 /** Why nothing is sent to an environment: it is not ready, or has changed while the start was written. */
 function whyNotUsable(
-  { state: { environments } }: CallingSession,
+  session: CallingSession,
   then: EnvironmentEntry,
 ): { readonly code: ErrorCode; readonly reason: string; readonly details: Json } | undefined {
-  const now = environments.get(then.reference.name) ?? { ...then, state: 'deleted' as const }
+  const now = callable(session, then.reference.name) ?? { ...then, state: 'deleted' as const }
   const { state, availability, reference } = now
   if (state === 'ready' && availability !== 'unavailable' && reference.sequence === then.reference.sequence)
     return undefined

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { BrainError } from '../kernel/errors.ts'
-import { localTenant, type TenantId } from '../kernel/ids.ts'
+import type { TenantId } from '../kernel/ids.ts'
 
 export type AccessRules = {
-  /** Token of the single tenant; undefined on a loopback server without one. */
-  readonly token: string | undefined
+  /** Whose tokens open what; a single tenant without one is whoever reaches a loopback server. */
+  readonly tenants: readonly { readonly id: TenantId; readonly tokens: readonly string[] }[]
   /** Host names under which the server may be addressed; against DNS rebinding (design 5). */
   readonly hosts: readonly string[]
   /** Origins of pages that may call the server. */
@@ -16,12 +16,17 @@ const digestOf = (text: string): Buffer => createHash('sha256').update(text).dig
 
 /** Decides who a request is from, and refuses what a browser page should not be able to send (design 5). */
 export class Access {
-  readonly #token: Buffer | undefined
+  readonly #tokens: readonly { readonly digest: Buffer; readonly tenant: TenantId }[]
+  /** Who everybody is where there are no tokens. */
+  readonly #everybody: TenantId | undefined
   readonly #hosts: ReadonlySet<string>
   readonly #origins: ReadonlySet<string>
 
   constructor(rules: AccessRules) {
-    this.#token = rules.token === undefined ? undefined : digestOf(rules.token)
+    this.#tokens = rules.tenants.flatMap(({ id: tenant, tokens }) =>
+      tokens.map((token) => ({ digest: digestOf(token), tenant })),
+    )
+    this.#everybody = this.#tokens.length === 0 ? rules.tenants[0]?.id : undefined
     this.#hosts = new Set(rules.hosts)
     this.#origins = new Set(rules.corsOrigins)
   }
@@ -49,16 +54,22 @@ export class Access {
 
   /** @throws BrainError `unauthorized` */
   tenantOf(request: FastifyRequest): TenantId {
-    if (this.#token === undefined) return localTenant
-    const { authorization } = request.headers
-    const given = authorization?.startsWith('Bearer ') === true ? authorization.slice('Bearer '.length) : ''
-    if (!timingSafeEqual(digestOf(given), this.#token))
-      throw new BrainError(
-        'unauthorized',
-        'Cannot authenticate: send "Authorization: Bearer" with the token of this server (BRAIN_API_TOKEN)',
-      )
-    return localTenant
+    if (this.#everybody !== undefined) return this.#everybody
+    const given = digestOf(bearerOf(request))
+    let found: TenantId | undefined
+    // Every token is compared, whichever fits: how long that takes tells nothing.
+    for (const { digest, tenant } of this.#tokens) if (timingSafeEqual(given, digest)) found = tenant
+    if (found !== undefined) return found
+    throw new BrainError(
+      'unauthorized',
+      'Cannot authenticate: send "Authorization: Bearer" with a token of this server (BRAIN_API_TOKEN, or a tenant\'s)',
+    )
   }
+}
+
+/** The bearer token of a request; empty when there is none. */
+export function bearerOf({ headers: { authorization } }: FastifyRequest): string {
+  return authorization?.startsWith('Bearer ') === true ? authorization.slice('Bearer '.length) : ''
 }
 
 /** The host name of a Host header, without port and in lower case. */

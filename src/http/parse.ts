@@ -83,3 +83,15 @@ export function respondAsync(request: FastifyRequest): boolean {
     `Cannot honour "Prefer: ${String(prefer).slice(0, 80)}": only respond-async is supported`,
   )
 }
+
+/** `traceparent` of W3C Trace Context; one that is malformed or all zeros is none, as that says. */
+export function traceparentOf(request: FastifyRequest): string | undefined {
+  const { traceparent } = request.headers
+  const match =
+    typeof traceparent === 'string'
+      ? /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/.exec(traceparent)
+      : null
+  if (match === null || match[1] === 'ff' || /^0+$/.test(match[2] ?? '') || /^0+$/.test(match[3] ?? ''))
+    return undefined
+  return match[0]
+}

@@ -4,10 +4,12 @@ import { BrainError } from '../kernel/errors.ts'
 import type { Limits } from '../contract/limits.ts'
 import type { ModelCatalogue } from '../contract/model-catalogue.ts'
 import type { ApplicationHosts } from '../session/application-hosts.ts'
+import type { Catalog } from '../session/catalog.ts'
 import type { ComponentRegistry } from '../session/component-registry.ts'
 import type { DirectCalls } from '../session/direct-calls.ts'
 import type { EnvironmentService } from '../session/environment-service.ts'
 import type { EventFeed } from '../session/event-feed.ts'
+import type { Inspections } from '../session/inspections.ts'
 import type { Requests } from '../session/requests.ts'
 import type { SessionService } from '../session/session-service.ts'
 import type { ToolActivity } from '../session/tool-activity.ts'
@@ -19,8 +21,9 @@ import type { OpenStreams } from './open-streams.ts'
 import { toProblem } from './problem.ts'
 import { callRoutes } from './routes/calls.ts'
 import { componentRoutes } from './routes/components.ts'
+import { catalogRoutes } from './routes/catalog.ts'
 import { checkOwnToken, environmentRoutes } from './routes/environments.ts'
-import { eventRoutes } from './routes/events.ts'
+import { eventRoutes, viewerOf } from './routes/events.ts'
 import { fileRoutes } from './routes/files.ts'
 import { hostRoutes, openHost } from './routes/hosts.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -50,6 +53,8 @@ export type ServerParts = {
   readonly files: WorkspaceService
   readonly hosts: ApplicationHosts
   readonly models: ModelCatalogue
+  readonly catalog: Catalog
+  readonly inspections: Inspections
   readonly streams: OpenStreams
   /** Said in every admission answer while components run without a sandbox level (design 5). */
   readonly warning: string | undefined
@@ -88,6 +93,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     // Before a byte of the body is read: strangers must not make the server hold it.
     if (request.routeOptions.config.hostToken === true) openHost(parts, request)
     else if (request.routeOptions.config.ownToken === true) checkOwnToken(parts, request)
+    else if (request.routeOptions.config.inspectable === true) viewerOf(parts, request)
     else if (!request.url.startsWith('/health/')) parts.access.tenantOf(request)
     return undefined
   })
@@ -118,6 +124,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     healthRoutes,
     limitRoutes,
     modelRoutes,
+    catalogRoutes,
     componentRoutes,
     sessionRoutes,
     callRoutes,

@@ -22,25 +22,29 @@ const deny = (what: string, remedy: string): never => {
 
 /** Environments of driver `brain`: what they may ask for, and what it gives to the components in them (contract 6.1). */
 export class BrainEnv {
-  readonly #allow: BrainEnvAllowance
+  readonly #allowances: ReadonlyMap<string, BrainEnvAllowance>
   readonly #secret: (name: string) => string | undefined
 
-  /** @param secret value of a secret, read at each call; undefined when the server does not have it. */
-  constructor(allow: BrainEnvAllowance, secret: (name: string) => string | undefined) {
-    this.#allow = allow
+  /**
+   * @param allowances by tenant; one who has none may hold nothing
+   * @param secret value of a secret, read at each call; undefined when the server does not have it
+   */
+  constructor(allowances: ReadonlyMap<string, BrainEnvAllowance>, secret: (name: string) => string | undefined) {
+    this.#allowances = allowances
     this.#secret = secret
   }
 
   /** @throws BrainError `invalid_request` naming what an environment asks for and the operator does not allow. */
-  check(configuration: BrainEnvConfiguration): void {
-    const { secrets, filesystem } = this.#allow
+  check(tenant: string, configuration: BrainEnvConfiguration): void {
+    const allow = this.#allow(tenant)
+    const { secrets, filesystem } = allow
     for (const name of configuration.secrets ?? []) {
       if (!secrets.includes(name)) deny(`secret "${name}"`, "it is not on the server's list BRAIN_ENV_SECRET_ALLOW")
       if (this.#secret(name) === undefined)
         deny(`secret "${name}"`, 'it is allowed, but the server has no variable of that name')
     }
     for (const origin of configuration.network ?? []) {
-      if (!this.#isAllowed(origin))
+      if (!isAllowed(allow, origin))
         deny(`network access to "${origin}"`, "it is not on the server's list BRAIN_ENV_NETWORK_ALLOW")
     }
     for (const directory of ['workspace', 'scratch'] as const) {
@@ -50,29 +54,19 @@ export class BrainEnv {
   }
 
   /** What the session was granted, within what the operator allows now: lists shrink while sessions live. */
-  grants(session: string, environment: BrainEnvironment): BrainEnvGrants {
+  grants(tenant: string, session: string, environment: BrainEnvironment): BrainEnvGrants {
     const { configuration } = environment
+    const allow = this.#allow(tenant)
+    const secrets = (configuration.secrets ?? []).filter((name) => allow.secrets.includes(name))
     return {
-      mounts: this.#mounts(session, environment),
-      secrets: this.#secrets(configuration.secrets ?? []),
-      network: (configuration.network ?? []).filter((origin) => this.#isAllowed(origin)),
+      mounts: mountsOf(allow, session, environment),
+      secrets: this.#secrets(secrets),
+      network: (configuration.network ?? []).filter((origin) => isAllowed(allow, origin)),
     }
   }
 
-  #isAllowed(text: string): boolean {
-    const wanted = parseOrigin(text)
-    return wanted !== undefined && this.#allow.network.some((allowed) => covers(allowed, wanted))
-  }
-
-  #mounts(session: string, { name, configuration }: BrainEnvironment): Mount[] {
-    const { workspace, scratch } = configuration.filesystem ?? {}
-    const { filesystem } = this.#allow
-    const mounts: Mount[] = []
-    if (workspace !== undefined && filesystem.includes('workspace'))
-      mounts.push({ guest: '/workspace', workspace: workspaceName(session, name), write: workspace === 'write' })
-    if (scratch !== undefined && filesystem.includes('scratch'))
-      mounts.push({ guest: '/scratch', write: scratch === 'write' })
-    return mounts
+  #allow(tenant: string): BrainEnvAllowance {
+    return this.#allowances.get(tenant) ?? NOTHING
   }
 
   #secrets(names: readonly string[]): Record<string, string> {
@@ -83,6 +77,27 @@ export class BrainEnv {
     }
     return values
   }
+}
+
+const NOTHING: BrainEnvAllowance = { secrets: [], filesystem: [], network: [] }
+
+function isAllowed({ network }: BrainEnvAllowance, text: string): boolean {
+  const wanted = parseOrigin(text)
+  return wanted !== undefined && network.some((allowed) => covers(allowed, wanted))
+}
+
+function mountsOf(
+  { filesystem }: BrainEnvAllowance,
+  session: string,
+  { name, configuration }: BrainEnvironment,
+): Mount[] {
+  const { workspace, scratch } = configuration.filesystem ?? {}
+  const mounts: Mount[] = []
+  if (workspace !== undefined && filesystem.includes('workspace'))
+    mounts.push({ guest: '/workspace', workspace: workspaceName(session, name), write: workspace === 'write' })
+  if (scratch !== undefined && filesystem.includes('scratch'))
+    mounts.push({ guest: '/scratch', write: scratch === 'write' })
+  return mounts
 }
 
 /** @throws BrainError `sandbox_unavailable` where no component may run. */

@@ -3,6 +3,7 @@ import { BrainError } from '../kernel/errors.ts'
 import type { SessionId, TenantId } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
 import type { Limits } from '../contract/limits.ts'
+import { toolsOf } from '../contract/tool-service.ts'
 import type { ToolOutput, ToolResult } from '../contract/outcome.ts'
 import type { ClaimKey, StoredAnswer } from '../journal/journal.ts'
 import { dataOf, isReservedKind, type JournalRecord } from '../journal/record.ts'
@@ -22,6 +23,8 @@ export type DirectCall = {
   readonly input: Json
   readonly environment?: string
   readonly deadlineMs?: number
+  /** The W3C trace that the call belongs to. */
+  readonly traceparent?: string | undefined
   /** When to answer: at the release, at the end, or at once with the sequence. */
   readonly wait: 'released' | 'finished' | 'started'
 }
@@ -65,7 +68,7 @@ export class DirectCalls {
         'invalid_request',
         `Cannot call tools of session "${id}": it is ${session.closing ?? status}`,
       )
-    const tool = session.configuration.tools.find((candidate) => candidate.name === call.tool)
+    const tool = toolsOf(session.configuration).find((candidate) => candidate.name === call.tool)
     if (tool === undefined) throw new BrainError('not_found', `Cannot find tool "${call.tool}" in session "${id}"`)
     const environment = call.environment ?? onlyPlacement(tool)
     const dispatched = await this.#parts.dispatcher.start(session, [
@@ -80,6 +83,7 @@ export class DirectCalls {
         ...(call.deadlineMs === undefined ? {} : { deadlineMs: call.deadlineMs }),
         origin: { kind: 'application' },
         budget: new Budget(this.#parts.limits),
+        traceparent: call.traceparent,
         claim: inHand.claim,
         answerStatus: statusOf(call.wait),
       },

@@ -3,6 +3,7 @@ import { BrainError } from '../kernel/errors.ts'
 import { parseComponentId, type TenantId } from '../kernel/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kernel/json.ts'
 import type { Message } from '../contract/message.ts'
+import { TOOL_SERVICES } from '../contract/tool-service.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
 import type {
   BrainEnvConfiguration,
@@ -13,6 +14,7 @@ import type {
   SessionTool,
   ToolMetadata,
 } from '../contract/session-request.ts'
+import type { Catalog } from './catalog.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { ModelProvider } from '../model/model-provider.ts'
 import type { Components } from '../sandbox/sandbox.ts'
@@ -25,6 +27,7 @@ export type PlannerParts = {
   readonly loops: Agentloops
   readonly schemas: SchemaChecker
   readonly providers: ReadonlyMap<string, ModelProvider>
+  readonly catalog: Catalog
 }
 
 const refuse = (message: string): never => {
@@ -42,7 +45,6 @@ export async function planSession(
   tenant: TenantId,
   request: CreateRequest,
 ): Promise<SessionConfiguration> {
-  refuseWhatIsNotThereYet(request)
   const environments = request.environments.map(toEnvironment)
   refuseRepeated('environment', environments)
   refuseRepeated('tool', request.tools)
@@ -50,6 +52,7 @@ export async function planSession(
   for (const environment of environments) await checkDeclaration(parts, environment)
   checkGrants(request, environments)
   const tools = await Promise.all(request.tools.map((tool) => planTool(parts, tenant, tool, environments)))
+  const catalog = planCatalog(parts, tenant, request)
   return {
     agentloop: await planLoop(parts, tenant, request, environments),
     model: planModel(parts, request),
@@ -57,15 +60,29 @@ export async function planSession(
     ...(request.response_format === undefined ? {} : { response_format: request.response_format }),
     tools,
     environments,
+    ...catalog,
     ...(request.transcript === undefined ? {} : { transcript: checkTranscript(request.transcript as Message[]) }),
     ...(request.idle_ttl_ms === undefined ? {} : { idle_ttl_ms: request.idle_ttl_ms }),
     ...(request.labels === undefined ? {} : { labels: request.labels }),
   }
 }
 
-function refuseWhatIsNotThereYet(request: CreateRequest): void {
-  if (request.config !== undefined && request.config.tools.length > 0)
-    refuse(`config.tools names "${request.config.tools[0]}", and this server has no distributed tools`)
+/** Distributed tools that the session enables (contract A4). */
+function planCatalog(
+  { catalog }: PlannerParts,
+  tenant: TenantId,
+  { config, tools }: CreateRequest,
+): Pick<SessionConfiguration, 'config' | 'catalog'> {
+  if (config === undefined) return {}
+  const seen = new Set<string>()
+  const definitions = config.tools.map((name) => {
+    if (seen.has(name)) refuse(`config.tools names "${name}" twice`)
+    seen.add(name)
+    if (tools.some((tool) => tool.name === name)) refuse(`config.tools names "${name}", which is a declared tool too`)
+    const found = catalog.find(tenant, name)
+    return found ?? refuse(`config.tools names "${name}", which is not in the catalog; GET /catalog lists what is`)
+  })
+  return { config, ...(definitions.length === 0 ? {} : { catalog: definitions }) }
 }
 
 async function planLoop(
@@ -123,6 +140,7 @@ const OF_DRIVERS = [...new Set(Object.values(MEMBERS).flat())]
 
 function toEnvironment(environment: RequestedEnvironment): SessionEnvironment {
   const { name, driver, lifecycle, configuration = null, environments, methods, template } = environment
+  if (name === TOOL_SERVICES.name) refuse(`environment "${name}" has a name that stands for distributed tools`)
   const stranger = OF_DRIVERS.find((one) => environment[one] !== undefined && !MEMBERS[driver].includes(one))
   if (stranger !== undefined)
     refuse(`environment "${name}" has a member that driver "${driver}" does not take: ${stranger}`)

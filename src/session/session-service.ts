@@ -11,6 +11,7 @@ import type { CallLog, CallLogs } from '../dispatch/call-log.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { assertTakesMedia, type ModelProvider } from '../model/model-provider.ts'
 import type { Components } from '../sandbox/sandbox.ts'
+import type { Catalog } from './catalog.ts'
 import type { CreateRequest } from './create-request.ts'
 import type { SessionHosts } from './application-hosts.ts'
 import type { Credentials } from './credentials.ts'
@@ -33,7 +34,11 @@ export type SessionServiceParts = {
   readonly credentials: Credentials
   readonly hosts: Pick<SessionHosts, 'bind' | 'release'>
   readonly callLogs: CallLogs
+  readonly catalog: Catalog
 }
+
+/** A message, and the W3C trace that it belongs to. */
+export type SentInput = UserInput & { readonly traceparent?: string }
 
 const CANCELLED = { code: 'cancelled', message: 'The session was cancelled' } as const
 
@@ -151,7 +156,7 @@ export class SessionService {
   }
 
   /** Sends a message and waits for its turn to end, well or badly. */
-  async send(tenant: TenantId, id: SessionId, input: UserInput, claim: ClaimInHand): Promise<SessionSummary> {
+  async send(tenant: TenantId, id: SessionId, input: SentInput, claim: ClaimInHand): Promise<SessionSummary> {
     return this.#parts.sessions.use(tenant, id, async (session) => {
       const { done } = await this.#startTurn(session, input, claim)
       await done.finally(() => session.rest())
@@ -160,7 +165,7 @@ export class SessionService {
   }
 
   /** Sends a message. @returns the sequence of its `turn_started` as soon as that is durable. */
-  async submit(tenant: TenantId, id: SessionId, input: UserInput, claim: ClaimInHand): Promise<number> {
+  async submit(tenant: TenantId, id: SessionId, input: SentInput, claim: ClaimInHand): Promise<number> {
     return this.#parts.sessions.use(tenant, id, async (session) => {
       if (session.turns.isRunning || session.state.status === 'running')
         throw new BrainError('overloaded', `Cannot send to session "${id}": it already has active work`)
@@ -175,13 +180,13 @@ export class SessionService {
 
   async #startTurn(
     session: LiveSession,
-    input: UserInput,
+    { traceparent, ...input }: SentInput,
     claim: ClaimInHand,
   ): Promise<{ sequence: number; done: Promise<void> }> {
     this.assertTakesWork()
     const provider = this.#parts.providers.get(session.configuration.model.provider)
     if (provider !== undefined) assertTakesMedia(provider, input.media ?? [])
-    const started = await session.turns.start(input, claim.claim)
+    const started = await session.turns.start(input, claim.claim, traceparent)
     if ('claimed' in started) throw new KeyTaken(started.claimed)
     claim.made()
     return started

@@ -1,10 +1,11 @@
-import type { Placing } from '../dispatch/environments/places.ts'
+import { toolsOf } from '../contract/tool-service.ts'
+import { type Placing, SERVICES } from '../dispatch/environments/places.ts'
 import type { ActivationTool } from './agentloop.ts'
 
 /** The tools of a session with all places where they can be called: those that were declared, then instances (contract 7.2). */
 export function activationTools({ configuration, state }: Placing): readonly ActivationTool[] {
-  const entries = [...state.environments.values()]
-  return configuration.tools.map((tool): ActivationTool => {
+  const entries = [...state.environments.values(), SERVICES]
+  return toolsOf(configuration).map((tool): ActivationTool => {
     const { name, description, input_schema, output_schema } = tool
     const isDeclared = (place: string): boolean => Object.hasOwn(tool.placements, place)
     const ofTool = entries.filter(({ template, state: is }) => isDeclared(template) && is !== 'deleted')

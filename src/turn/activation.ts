@@ -1,6 +1,7 @@
 import { BrainError } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
+import { toolsOf } from '../contract/tool-service.ts'
 import type { Message, ModelRequest, ModelResult } from '../contract/message.ts'
 import { isReservedKind, type NewRecord, type Origin, type ToolInvocation } from '../journal/record.ts'
 import { MARKER_KEY } from '../journal/session-state.ts'
@@ -23,15 +24,20 @@ export class Activation implements LoopHost {
   readonly #signal: AbortSignal
   readonly #budget: Budget
   readonly #sequence: number
+  readonly #traceparent: string | undefined
   #delivered: number
 
   /** @param sequence of `activation_started`. @param delivered last sequence of the batch that was handed over. */
-  constructor(session: TurnSession, at: { sequence: number; delivered: number; signal: AbortSignal }) {
+  constructor(
+    session: TurnSession,
+    at: { sequence: number; delivered: number; signal: AbortSignal; traceparent?: string | undefined },
+  ) {
     this.#session = session
     this.#signal = AbortSignal.any([at.signal, this.#over.signal])
     this.#budget = new Budget(session.limits)
     this.#sequence = at.sequence
     this.#delivered = at.delivered
+    this.#traceparent = at.traceparent
   }
 
   /** Sequence up to which a successful end completes (contract 3.4). */
@@ -70,7 +76,7 @@ export class Activation implements LoopHost {
     const { response_format: asked, messages, ...rest } = request
     const format = asked === undefined ? inherited : asked
     for (const { name } of request.tools ?? []) {
-      if (!configuration.tools.some((tool) => tool.name === name))
+      if (!toolsOf(configuration).some((tool) => tool.name === name))
         throw new BrainError(
           'invalid_request',
           `Cannot offer tool "${name.slice(0, 128)}" to the model: this session has no such tool`,
@@ -95,7 +101,8 @@ export class Activation implements LoopHost {
   async dispatch(invocations: readonly ToolInvocation[]): Promise<readonly ToolReturn[]> {
     this.#assertOpen()
     this.#charge(invocations, RECORDS_OF_CALL * invocations.length)
-    const requests = invocations.map((invocation) => ({ invocation, budget: this.#budget }))
+    const traceparent = this.#traceparent
+    const requests = invocations.map((invocation) => ({ invocation, budget: this.#budget, traceparent }))
     const dispatched = await this.#session.dispatcher.start(this.#session, requests)
     if (!('executions' in dispatched)) throw new Error('a dispatch without a claim found one')
     if (this.#signal.aborted)

@@ -85,6 +85,7 @@ export class AgentloopFailure extends Error {
 
 /** Where and when a loop runs. */
 export type ActivationContext = {
+  readonly tenant: TenantId
   readonly session: SessionId
   /** Of `activation_started`. */
   readonly sequence: number

@@ -5,6 +5,7 @@ import type { ModelRequest, ModelResult } from '../contract/message.ts'
 import { describeLimit, type Limits } from '../contract/limits.ts'
 import { ToolFailure } from '../contract/tool-failure.ts'
 import type { SessionConfiguration } from '../contract/session-request.ts'
+import { toolsOf } from '../contract/tool-service.ts'
 import type { NewRecord, Origin } from '../journal/record.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import type { Budget } from '../dispatch/budget.ts'
@@ -152,7 +153,7 @@ export function tellGuest(error: unknown): never {
 
 /** The whole configuration's tools as a model is shown them. */
 export const toolDefinitions = (configuration: SessionConfiguration): ModelRequest['tools'] & {} =>
-  configuration.tools.map(({ name, description, input_schema, output_schema }) => ({
+  toolsOf(configuration).map(({ name, description, input_schema, output_schema }) => ({
     name,
     description,
     input_schema,

@@ -42,6 +42,8 @@ export class TurnRunner {
   readonly #wakes: WakeWatcher
   readonly #hooks: TurnHooks
   #stop: AbortController | undefined
+  /** Of the message that the running turn answers. */
+  #traceparent: string | undefined
   #current: Promise<unknown> = Promise.resolve()
 
   constructor(session: TurnSession, hooks: TurnHooks) {
@@ -73,15 +75,21 @@ export class TurnRunner {
    * @throws BrainError `conflict`, `invalid_request`, `overloaded` when the session takes no messages; nothing was
    *   written then.
    */
-  start(input: UserInput, claim: Claim | undefined): Promise<StartedTurn | { readonly claimed: Claimed }> {
+  start(
+    input: UserInput,
+    claim: Claim | undefined,
+    traceparent?: string,
+  ): Promise<StartedTurn | { readonly claimed: Claimed }> {
     const started = Promise.withResolvers<StartedTurn | { readonly claimed: Claimed }>()
     const done = Promise.withResolvers<void>()
     done.promise.catch((error: unknown) => started.reject(error))
     const conducting = this.#lock.run(async () => {
+      this.#traceparent = traceparent
       const turn = this.#turn({ input }, claim, (opened) =>
         started.resolve('claimed' in opened ? opened : { sequence: opened.sequence, done: done.promise }),
       )
       await turn.then(done.resolve, done.reject)
+      this.#traceparent = undefined
       // Nobody waits for these. Also when no turn came of it: records that were noted meanwhile found the lock taken.
       if (await this.#drainWakes()) this.#hooks.onRest()
     })
@@ -188,18 +196,18 @@ export class TurnRunner {
   }
 
   async #runLoop(trigger: Trigger, signal: AbortSignal): Promise<{ result: Json; delivered: number }> {
-    const { log, state, loop } = this.#session
+    const { tenant, log, state, loop } = this.#session
     const since = state.marker
     const batch = await log.page(since, PAGE_BOUNDS)
     const [started] = await log.commit({ records: [{ kind: 'activation_started', data: { since } }] })
     const delivered = batch.records.at(-1)?.sequence ?? since
     if (started === undefined) throw new Error('an append answered no record')
     const { sequence } = started
-    const activation = new Activation(this.#session, { sequence, delivered, signal })
+    const activation = new Activation(this.#session, { sequence, delivered, signal, traceparent: this.#traceparent })
     try {
       const stopped = rejectOnAbort(signal)
       const input = this.#turnInput(trigger, batch.records, started)
-      const running = loop.run(input, activation, { session: log.session, sequence, signal })
+      const running = loop.run(input, activation, { tenant, session: log.session, sequence, signal })
       running.catch(() => undefined)
       const { result } = await Promise.race([running, stopped.promise]).finally(stopped.release)
       await this.#session.interrupting

@@ -53,8 +53,13 @@ describe('docs/configuration.md', () => {
     expect(shown.get('BRAIN_ENV_UNSAFE')).toBe(isUnsafeAllowed ? '1' : '0')
     expect(shown.get('BRAIN_ENV_ISOLATION')).toBe(isolation)
     expect(shown.get('BRAIN_SCRIPTED_MODEL')).toBe(scriptedModel === undefined ? '0' : '1')
-    expect(rest).toMatchObject({ apiToken: undefined, publicUrl: undefined, corsOrigins: [], secretKey: undefined })
-    expect(rest).toMatchObject({ sessionIdleTtlMs: undefined, allow: { secrets: [], filesystem: [] } })
+    expect(rest).toMatchObject({
+      tenants: [{ id: 'local', tokens: [] }],
+      publicUrl: undefined,
+      corsOrigins: [],
+      secretKey: undefined,
+    })
+    expect(rest).toMatchObject({ sessionIdleTtlMs: undefined, tenants: [{ allow: { secrets: [], filesystem: [] } }] })
   })
 
   it('is where every variable leads that another page names', () => {

@@ -84,11 +84,14 @@ describe('published packages', () => {
   }
 
   describe('@aexhq/brain', () => {
-    it.each(['tool.wit', 'agentloop.wit', 'session.json'])('exports %s as it stands in wit/', async (world) => {
-      const script = `process.stdout.write(import.meta.resolve('@aexhq/brain/contracts/${world}'))`
-      const { out } = await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })
-      expect(await readFile(new URL(out))).toEqual(await readFile(join(root, 'wit', world)))
-    })
+    it.each(['tool.wit', 'agentloop.wit', 'session.json', 'host-config.json'])(
+      'exports %s as it stands in wit/',
+      async (world) => {
+        const script = `process.stdout.write(import.meta.resolve('@aexhq/brain/contracts/${world}'))`
+        const { out } = await outcomeOf(process.execPath, ['--input-type=module', '-e', script], { cwd: client() })
+        expect(await readFile(new URL(out))).toEqual(await readFile(join(root, 'wit', world)))
+      },
+    )
 
     it('imports in Node and bundles for a browser without anything of Node', async () => {
       const script = `console.log(Object.keys(await import('@aexhq/brain')))`

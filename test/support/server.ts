@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CallAnswer } from '../../src/session/direct-calls.ts'
@@ -21,15 +21,17 @@ type RequestOptions = {
 export class TestServer {
   readonly directory: string
   readonly #env: Readonly<Record<string, string>>
+  readonly #hostConfig: string | undefined
   #child: ChildProcess | undefined
   url = ''
   /** Sent with every request that has no other. */
   token: string | undefined
   log = ''
 
-  constructor(directory: string, env: Readonly<Record<string, string>>) {
+  constructor(directory: string, env: Readonly<Record<string, string>>, hostConfig?: string) {
     this.directory = directory
     this.#env = env
+    this.#hostConfig = hostConfig
   }
 
   get pid(): number {
@@ -37,23 +39,19 @@ export class TestServer {
   }
 
   async start(): Promise<void> {
-    const child = spawn(
-      process.execPath,
-      ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, '../../src/main.ts')],
-      {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        cwd: this.directory,
-        env: {
-          PATH: process.env['PATH'] ?? '',
-          NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
-          BRAIN_LISTEN: '127.0.0.1:0',
-          BRAIN_DATA_DIR: join(this.directory, 'data'),
-          BRAIN_SCRIPTED_MODEL: '1',
-          BRAIN_ENV_FILESYSTEM_ALLOW: 'workspace,scratch',
-          ...this.#env,
-        },
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...this.#program()], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: this.directory,
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
+        BRAIN_LISTEN: '127.0.0.1:0',
+        BRAIN_DATA_DIR: join(this.directory, 'data'),
+        BRAIN_SCRIPTED_MODEL: '1',
+        BRAIN_ENV_FILESYSTEM_ALLOW: 'workspace,scratch',
+        ...this.#env,
       },
-    )
+    })
     this.#child = child
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.log += text))
     let out = ''
@@ -67,6 +65,14 @@ export class TestServer {
       }
     }
     throw new Error(`the server did not start: ${out}${this.log}`)
+  }
+
+  /** The server alone, or the command where it is given a host config. */
+  #program(): string[] {
+    const source = join(import.meta.dirname, '../../src')
+    return this.#hostConfig === undefined
+      ? [join(source, 'main.ts')]
+      : [join(source, 'cli/brain.ts'), 'serve', '--config', this.#hostConfig]
   }
 
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<number | null> {
@@ -246,8 +252,14 @@ export class TestSession {
 }
 
 /** Starts a server with a data directory of its own. */
-export async function startServer(env: Readonly<Record<string, string>> = {}): Promise<TestServer> {
-  const server = new TestServer(await mkdtemp(join(tmpdir(), 'brain-test-')), env)
+export async function startServer(
+  env: Readonly<Record<string, string>> = {},
+  hostConfig?: object,
+): Promise<TestServer> {
+  const directory = await mkdtemp(join(tmpdir(), 'brain-test-'))
+  const file = hostConfig === undefined ? undefined : join(directory, 'brain.json')
+  if (file !== undefined) await writeFile(file, JSON.stringify(hostConfig))
+  const server = new TestServer(directory, env, file)
   try {
     await server.start()
     return server

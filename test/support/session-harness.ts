@@ -20,6 +20,7 @@ import { openSchemaChecker } from '../../src/dispatch/schemas/open-schema-checke
 import { toProblem } from '../../src/http/problem.ts'
 import type { ModelProvider } from '../../src/model/model-provider.ts'
 import { scriptedProvider } from '../../src/model/scripted/scripted-provider.ts'
+import { Catalog } from '../../src/session/catalog.ts'
 import { parseCreateRequest } from '../../src/session/create-request.ts'
 import { BrainEnv } from '../../src/sandbox/brain-env.ts'
 import { DirectCalls, type CallAnswer, type DirectCall } from '../../src/session/direct-calls.ts'
@@ -117,7 +118,7 @@ export function openHarness(options: HarnessOptions = {}) {
     new ComponentLoops({
       sandbox: { level: { name: 'none', landlockAbi: 0, remarks: ['a test'], unsafe: true }, invoke: neverCalled },
       components: { get: async () => undefined, ensureArtifact: neverCalled },
-      brainEnv: new BrainEnv({ secrets: [], filesystem: [], network: [] }, () => undefined),
+      brainEnv: new BrainEnv(new Map(), () => undefined),
       callLogs,
       limits,
     }),
@@ -154,6 +155,7 @@ export function openHarness(options: HarnessOptions = {}) {
     providers,
     credentials,
     callLogs,
+    catalog: new Catalog(new Map()),
   })
   const calls = new DirectCalls({
     sessions,

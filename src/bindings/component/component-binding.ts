@@ -42,7 +42,7 @@ export function componentBinding(parts: ComponentBindingParts): ToolBinding {
           `Cannot place a tool in environment "${environment.name}": no tool ${id} is admitted; upload it to POST /v1/tools first`,
         )
     },
-    checkEnvironment: (_tenant, environment) => parts.brainEnv.check(ownEnvironment(environment).configuration),
+    checkEnvironment: (tenant, environment) => parts.brainEnv.check(tenant, ownEnvironment(environment).configuration),
     // Its directories come into being when they are used.
     async operate({ session, place, request }) {
       if (request.type === 'teardown') await parts.sandbox.files.destroy(workspaceName(session, place.reference.name))
@@ -94,7 +94,7 @@ function startCall(parts: ComponentBindingParts, call: BoundCall, services: Call
           deadlineAtMs: call.deadlineAtMs,
         },
         ...(call.deadlineInMs === undefined ? {} : { deadlineInMs: Math.max(0, call.deadlineInMs - spent) }),
-        ...parts.brainEnv.grants(call.session, ownEnvironment(call.place.environment)),
+        ...parts.brainEnv.grants(call.tenant, call.session, ownEnvironment(call.place.environment)),
       },
       { call: (method, args) => callHost(services, method, args) },
     )

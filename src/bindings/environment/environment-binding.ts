@@ -24,8 +24,8 @@ export function environmentBinding({ environments, callbacks }: EnvironmentBindi
           `Cannot place a tool in environment "${environment.name}": its implementation must be an object that the environment understands`,
         )
     },
-    checkEnvironment(_tenant, environment) {
-      if (environment.driver === 'http') environments.check(environment)
+    checkEnvironment(tenant, environment) {
+      if (environment.driver === 'http') environments.check(tenant, environment)
     },
     async operate(operation) {
       placedElsewhere(operation.place)
@@ -69,7 +69,7 @@ function startCall(
   call: BoundCall,
   services: CallServices,
 ): RunningCall {
-  const { session, sequence, place, grants, implementation, deadlineInMs } = call
+  const { tenant, session, sequence, place, grants, implementation, deadlineInMs } = call
   const stop = new AbortController()
   const remote = new RemoteCall(services, () => undefined)
   const methods = grants.length === 0 ? TOOL_METHODS : [...TOOL_METHODS, 'environments']
@@ -77,6 +77,7 @@ function startCall(
   let refusal = isOver
   void services.ended.then(() => opened.close(() => refusal()))
   const sending = environments.send({
+    tenant,
     session,
     place,
     sequence,
@@ -98,7 +99,7 @@ function startCall(
       if (reason === 'cancelled') refusal = wasCancelled
       remote.end({ type: 'stopped', reason })
       const request = { type: 'cancel', target_sequence: sequence } as const
-      const receipt = await environments.send({ session, place, sequence: cancelSequence, request })
+      const receipt = await environments.send({ tenant, session, place, sequence: cancelSequence, request })
       stop.abort()
       if (receipt.type !== 'accepted') throw new Error('the environment has not accepted the cancellation')
     },

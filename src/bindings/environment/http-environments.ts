@@ -1,5 +1,5 @@
 import { messageOf } from '../../kernel/errors.ts'
-import type { SessionId } from '../../kernel/ids.ts'
+import type { SessionId, TenantId } from '../../kernel/ids.ts'
 import { guardedRequest } from '../../kernel/net/guarded-request.ts'
 import type { Logger } from '../../kernel/logger.ts'
 import {
@@ -16,7 +16,8 @@ import { readAnswer } from './environment-answer.ts'
 import type { EnvironmentUrls } from './environment-urls.ts'
 
 export type HttpEnvironmentsParts = {
-  readonly urls: EnvironmentUrls
+  /** What each tenant's environments may be at. */
+  readonly urls: (tenant: TenantId) => EnvironmentUrls
   /** The credential of a declared environment, if it has one. */
   readonly credentialOf: (session: SessionId, environment: string) => Promise<string | undefined>
   readonly limits: Limits
@@ -24,6 +25,7 @@ export type HttpEnvironmentsParts = {
 }
 
 export type Sending = {
+  readonly tenant: TenantId
   readonly session: SessionId
   readonly place: Place
   readonly sequence: number
@@ -50,8 +52,8 @@ export class HttpEnvironments {
   }
 
   /** @throws BrainError `invalid_request` */
-  check({ name, url }: HttpEnvironment): void {
-    this.#parts.urls.check(name, url)
+  check(tenant: TenantId, { name, url }: HttpEnvironment): void {
+    this.#parts.urls(tenant).check(name, url)
   }
 
   /** Sends one operation, once. Never rejects: what is in doubt is `unknown`. */
@@ -69,6 +71,7 @@ export class HttpEnvironments {
   }
 
   async #send({
+    tenant,
     session,
     place,
     sequence,
@@ -77,7 +80,7 @@ export class HttpEnvironments {
     ...more
   }: Sending): Promise<EnvironmentReceipt | undefined> {
     const { urls, credentialOf, limits } = this.#parts
-    const { url, isFit } = urls.open(placedElsewhere(place).url)
+    const { url, isFit } = urls(tenant).open(placedElsewhere(place).url)
     const credential = await credentialOf(session, place.template)
     signal?.throwIfAborted()
     const answer = await guardedRequest({

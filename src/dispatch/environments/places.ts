@@ -6,6 +6,7 @@ import type {
   SessionEnvironment,
   SessionTool,
 } from '../../contract/session-request.ts'
+import { TOOL_SERVICES } from '../../contract/tool-service.ts'
 import type { EnvironmentEntry } from '../../journal/environment-state.ts'
 import type { Place } from './environment-operation.ts'
 
@@ -19,9 +20,23 @@ export type Placing = {
 export const declared = ({ configuration }: Placing, name: string): SessionEnvironment | undefined =>
   configuration.environments.find((candidate) => candidate.name === name)
 
+/** Distributed tools are always there: what becomes of a call is the service's to say. */
+export const SERVICES: EnvironmentEntry = {
+  reference: { name: TOOL_SERVICES.name, sequence: 1 },
+  template: TOOL_SERVICES.name,
+  lifecycle: 'automatic',
+  state: 'ready',
+  configuration: null,
+  mayHold: false,
+}
+
+/** Where tools of a session can be called, under its name. */
+export const callable = ({ state }: Placing, name: string): EnvironmentEntry | undefined =>
+  name === SERVICES.template ? SERVICES : state.environments.get(name)
+
 /** An entry as a place where something can be done; undefined in a session that declared no such environment. */
 export function placeOf(session: Placing, entry: EnvironmentEntry): Place | undefined {
-  const base = declared(session, entry.template)
+  const base = entry === SERVICES ? TOOL_SERVICES : declared(session, entry.template)
   if (base === undefined) return undefined
   const { reference, template, configuration } = entry
   const environment = { ...base, name: reference.name, configuration } as SessionEnvironment

@@ -5,7 +5,7 @@ import { identifierSchema } from '../../contract/name-schemas.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { DirectCall } from '../../session/direct-calls.ts'
 import type { ClaimInHand, Work, Worked } from '../../session/requests.ts'
-import { jsonOf, parse, respondAsync } from '../parse.ts'
+import { jsonOf, parse, respondAsync, traceparentOf } from '../parse.ts'
 import type { ServerParts } from '../server.ts'
 import { once, whose } from './sessions.ts'
 
@@ -30,6 +30,7 @@ export function callRoutes(app: FastifyInstance, parts: ServerParts): void {
         input: body.input,
         ...(body.environment === undefined ? {} : { environment: body.environment }),
         ...(body.deadline_ms === undefined ? {} : { deadlineMs: body.deadline_ms }),
+        traceparent: traceparentOf(request),
         wait: mode,
       }
       return parts.calls.call(tenant, id, call, claim)

@@ -5,6 +5,7 @@ import { isIdentifier, parseSessionId } from '../../kernel/ids.ts'
 import { controlRequestSchema, environmentEventSchema } from '../../contract/environment-schema.ts'
 import { jsonSchema } from '../../contract/message-schema.ts'
 import { ToolFailure } from '../../contract/tool-failure.ts'
+import { bearerOf } from '../access.ts'
 import { jsonOf, parse } from '../parse.ts'
 import { toProblem } from '../problem.ts'
 import type { ServerParts } from '../server.ts'
@@ -89,13 +90,12 @@ function sequenceOf(text: string): number {
  * @throws BrainError `unauthorized` when there is none
  */
 export function ownToken(request: FastifyRequest): string {
-  const { authorization } = request.headers
-  if (authorization?.startsWith('Bearer ') !== true || authorization.length === 'Bearer '.length)
-    throw new BrainError(
-      'unauthorized',
-      'Cannot authenticate: send "Authorization: Bearer" with the token that came with this url',
-    )
-  return authorization.slice('Bearer '.length)
+  const token = bearerOf(request)
+  if (token !== '') return token
+  throw new BrainError(
+    'unauthorized',
+    'Cannot authenticate: send "Authorization: Bearer" with the token that came with this url',
+  )
 }
 
 /**

@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import type { SessionId, TenantId } from '../../kernel/ids.ts'
+import { BrainError } from '../../kernel/errors.ts'
+import { parseSessionId, type SessionId, type TenantId } from '../../kernel/ids.ts'
 import type { FeedItem } from '../../session/event-feed.ts'
+import { bearerOf } from '../access.ts'
 import { sendEventStream, wantsEventStream, type StreamEvent } from '../event-stream.ts'
 import { parse } from '../parse.ts'
 import type { ServerParts } from '../server.ts'
-import { whose } from './sessions.ts'
 
 const sequence = z
   .string()
@@ -20,19 +21,20 @@ type Streamed = { readonly events: AsyncIterable<StreamEvent>; readonly lagged: 
 /** What a session's journal tells, as pages and as streams (contract 3.5, A5). */
 export function eventRoutes(app: FastifyInstance, parts: ServerParts): void {
   const { events, activity } = parts
-  app.get<WithId>('/v1/sessions/:id/events', async (request, reply) => {
+  const inspectable = { config: { inspectable: true } }
+  app.get<WithId>('/v1/sessions/:id/events', inspectable, async (request, reply) => {
     const at = whereOf(parts, request)
     if (!wantsEventStream(request)) return events.page(at.tenant, at.id, at.after)
-    return stream(parts, { request, reply }, async (after, signal) => {
+    return stream(parts, { request, reply, over: at.over }, async (after, signal) => {
       const feed = await events.follow(at.tenant, at.id, after, signal)
       return { events: mapped(feed, toRecordEvent), lagged: feed.lagged }
     })
   })
 
-  app.get<WithId>('/v1/sessions/:id/tool-events', async (request, reply) => {
+  app.get<WithId>('/v1/sessions/:id/tool-events', inspectable, async (request, reply) => {
     const at = whereOf(parts, request)
     if (!wantsEventStream(request)) return activity.page(at.tenant, at.id, at.after)
-    return stream(parts, { request, reply }, async (after, signal) => {
+    return stream(parts, { request, reply, over: at.over }, async (after, signal) => {
       const feed = await activity.follow(at.tenant, at.id, after, signal)
       const toEvent = ({ sequence: id, event_type: event, data }: ToolEvent): StreamEvent => ({
         ...(id === undefined ? {} : { id }),
@@ -49,15 +51,37 @@ type ToolEvent = { readonly sequence?: number; readonly event_type: string; read
 function whereOf(
   parts: ServerParts,
   request: FastifyRequest<WithId>,
-): { readonly tenant: TenantId; readonly id: SessionId; readonly after: number } {
+): Viewer & { readonly id: SessionId; readonly after: number } {
   const { after } = parse(eventsQuery, request.query, 'query')
-  return { ...whose(parts, request), after }
+  return { ...viewerOf(parts, request), id: parseSessionId(request.params.id), after }
+}
+
+/** Who reads the events of a session; `over` ends what a call of a distributed tool may read. */
+export type Viewer = { readonly tenant: TenantId; readonly over?: AbortSignal }
+
+/**
+ * A tenant, or a call of a distributed tool that may inspect its session (contract A16).
+ * @throws BrainError `unauthorized`
+ */
+export function viewerOf({ access, inspections }: ServerParts, request: FastifyRequest): Viewer {
+  const token = bearerOf(request)
+  if (!inspections.isInspection(token)) return { tenant: access.tenantOf(request) }
+  const viewer = inspections.find(parseSessionId((request as FastifyRequest<WithId>).params.id), token)
+  if (viewer !== undefined) return viewer
+  throw new BrainError(
+    'unauthorized',
+    'Cannot authenticate: the call that was given this token is over, or another session’s',
+  )
 }
 
 /** Follows for as long as client and server are there; of `after` and `Last-Event-ID` the larger counts (A6). */
 async function stream(
   { streams }: ServerParts,
-  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  {
+    request,
+    reply,
+    over,
+  }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly over: AbortSignal | undefined },
   follow: (after: number, signal: AbortSignal) => Promise<Streamed>,
 ): Promise<FastifyReply> {
   const { after } = parse(eventsQuery, request.query, 'query')
@@ -66,11 +90,15 @@ async function stream(
   request.raw.on('close', () => stop.abort())
   reply.raw.on('close', () => stop.abort())
   const unregister = streams.add(stop)
+  const end = (): void => stop.abort()
+  over?.addEventListener('abort', end, { once: true })
+  if (over?.aborted === true) end()
   try {
     const { events, lagged } = await follow(Math.max(after, last.success ? last.data : 0), stop.signal)
     await sendEventStream(reply, events, lagged)
   } finally {
     unregister()
+    over?.removeEventListener('abort', end)
   }
   return reply
 }
@@ -85,4 +113,11 @@ async function* mapped<Item>(
   toEvent: (item: Item) => StreamEvent,
 ): AsyncGenerator<StreamEvent> {
   for await (const item of items) yield toEvent(item)
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A call of a distributed tool may read it, with its inspection token. */
+    readonly inspectable?: boolean
+  }
 }

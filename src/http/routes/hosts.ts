@@ -7,6 +7,7 @@ import { jsonSchema } from '../../contract/message-schema.ts'
 import { ToolFailure } from '../../contract/tool-failure.ts'
 import type { HostUpdate } from '../../contract/host-protocol.ts'
 import type { ApplicationHost, HostCallName } from '../../session/application-hosts.ts'
+import { bearerOf } from '../access.ts'
 import { sendEventStream } from '../event-stream.ts'
 import { jsonOf, parse } from '../parse.ts'
 import { toProblem } from '../problem.ts'
@@ -38,9 +39,7 @@ const callBody = z.strictObject({ ...call, call: z.strictObject({ method: z.stri
 
 /** The host that a request is for, which has its own token (contract 0.3). */
 export function openHost({ hosts }: ServerParts, request: FastifyRequest): ApplicationHost {
-  const { authorization } = request.headers
-  const token = authorization?.startsWith('Bearer ') === true ? authorization.slice('Bearer '.length) : ''
-  return hosts.open((request as FastifyRequest<WithId>).params.id, token)
+  return hosts.open((request as FastifyRequest<WithId>).params.id, bearerOf(request))
 }
 
 /** Applications that run tools of their own (contract 4). */

@@ -9,7 +9,7 @@ import { SESSION_STATUSES } from '../../contract/session-request.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { parseCreateRequest } from '../../session/create-request.ts'
 import type { ClaimInHand, Work, Worked } from '../../session/requests.ts'
-import { claimOf, jsonOf, parse, respondAsync } from '../parse.ts'
+import { claimOf, jsonOf, parse, respondAsync, traceparentOf } from '../parse.ts'
 import type { ServerParts } from '../server.ts'
 
 type WithId = { Params: { id: string } }
@@ -78,7 +78,9 @@ function driveRoutes(app: FastifyInstance, parts: ServerParts): void {
       { tenant, scope: `session:${id}:${isAsync ? 'submit' : 'message'}` },
       (inHand) =>
         admitting(inHand, async (claim) => {
-          const input = parse(messageBody, jsonOf(request), 'body').input as UserInput
+          const traceparent = traceparentOf(request)
+          const said = parse(messageBody, jsonOf(request), 'body').input as UserInput
+          const input = traceparent === undefined ? said : { ...said, traceparent }
           if (!isAsync) return json(await sessions.send(tenant, id, input, claim))
           const sequence = await sessions.submit(tenant, id, input, claim)
           return { answer: { status: 202, body: String(sequence) } }

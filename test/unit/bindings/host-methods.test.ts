@@ -26,7 +26,7 @@ function servicesOfTool(): Promise<HostServices> {
   const binding = componentBinding({
     sandbox,
     components: { get: unreachable, ensureArtifact: async () => {} },
-    brainEnv: new BrainEnv({ secrets: [], filesystem: [], network: [] }, () => undefined),
+    brainEnv: new BrainEnv(new Map(), () => undefined),
   })
   const environment = { name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} } as const
   const implementation = { type: 'brain_component', entrypoint: 'run', id }

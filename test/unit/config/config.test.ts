@@ -36,7 +36,9 @@ describe('loadConfig()', () => {
     'refuses %s without a token, and takes it with one',
     (listen) => {
       expect(problemsOf({ BRAIN_LISTEN: listen })[0]).toMatch(/BRAIN_API_TOKEN must be set/)
-      expect(loadConfig({ BRAIN_LISTEN: listen, BRAIN_API_TOKEN: 't' }).apiToken).toBe('t')
+      expect(loadConfig({ BRAIN_LISTEN: listen, BRAIN_API_TOKEN: 't' }).tenants).toMatchObject([
+        { id: 'local', tokens: ['t'] },
+      ])
     },
   )
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { defaultLimits } from '../../../src/contract/limits.ts'
 import type { Place } from '../../../src/dispatch/environments/environment-operation.ts'
-import { newSessionId } from '../../../src/kernel/ids.ts'
+import { localTenant, newSessionId } from '../../../src/kernel/ids.ts'
 import { BrainEnv } from '../../../src/sandbox/brain-env.ts'
 import type { Execution, HostServices, InvocationEnd } from '../../../src/sandbox/sandbox.ts'
 import type { LoopHost, TurnInput } from '../../../src/turn/agentloop.ts'
@@ -47,12 +47,12 @@ function tireless(guestCpuSecs: number, request: readonly [string, string], most
       },
     },
     components: { get: () => expect.unreachable(), ensureArtifact: async () => {} },
-    brainEnv: new BrainEnv({ secrets: [], filesystem: [], network: [] }, () => undefined),
+    brainEnv: new BrainEnv(new Map(), () => undefined),
     callLogs: { write: async () => {} },
     limits: { ...defaultLimits, guestCpuSecs },
   })
   const host = { kvPut: async () => 1 } as unknown as LoopHost
-  const context = { session: newSessionId(), sequence: 1, signal: new AbortController().signal }
+  const context = { tenant: localTenant, session: newSessionId(), sequence: 1, signal: new AbortController().signal }
   return loops.of(implementation, place).run(input, host, context)
 }
 

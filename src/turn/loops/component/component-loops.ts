@@ -97,7 +97,7 @@ export class ComponentLoops {
     }: { readonly input: TurnInput; readonly host: LoopHost; readonly context: ActivationContext },
   ): Promise<{ result?: Json }> {
     const { sandbox, components, brainEnv, limits } = this.#parts
-    const { session, signal } = context
+    const { tenant, session, signal } = context
     await components.ensureArtifact(component)
     signal.throwIfAborted()
     const notes = new CallNotes()
@@ -117,7 +117,7 @@ export class ComponentLoops {
         owner: session,
         component,
         entry: toEntry(input, limits),
-        ...brainEnv.grants(session, environment),
+        ...brainEnv.grants(tenant, session, environment),
       },
       { call },
     )

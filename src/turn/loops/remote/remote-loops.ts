@@ -1,6 +1,6 @@
 import { BrainError, clip } from '../../../kernel/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../kernel/json.ts'
-import type { SessionId } from '../../../kernel/ids.ts'
+import type { SessionId, TenantId } from '../../../kernel/ids.ts'
 import type { EnvironmentReceipt, EnvironmentRequest } from '../../../contract/environment-protocol.ts'
 import type { Limits } from '../../../contract/limits.ts'
 import { CallNotes, type CallLogs } from '../../../dispatch/call-log.ts'
@@ -18,6 +18,7 @@ import { LOOP_METHODS, serveLoop } from './loop-callback.ts'
 
 /** Sends one operation to an environment elsewhere; never rejects. */
 export type SendOperation = (sending: {
+  readonly tenant: TenantId
   readonly session: SessionId
   readonly place: Place
   readonly sequence: number
@@ -58,7 +59,7 @@ export class RemoteLoops {
     { implementation, place }: { readonly implementation: JsonObject; readonly place: Place },
     input: TurnInput,
     host: LoopHost,
-    { session, sequence, signal }: ActivationContext,
+    { tenant, session, sequence, signal }: ActivationContext,
   ): Promise<{ result?: Json }> {
     const { send, callbacks, callLogs, limits } = this.#parts
     const notes = new CallNotes()
@@ -67,6 +68,7 @@ export class RemoteLoops {
     const totalMs = limits.turnSecs === 0 ? undefined : limits.turnSecs * 1000
     try {
       const receipt = await send({
+        tenant,
         session,
         place,
         sequence,

@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { hostConfigJsonSchema } from '../../../.ci/contracts/host-config-schema.ts'
+import { readConfig } from '../../../src/compose/read-config.ts'
+import { ConfigError } from '../../../src/config/config.ts'
+import { lineOf } from '../../../src/config/json-place.ts'
+
+const directory = mkdtempSync(join(tmpdir(), 'brain-host-config-'))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+const file = join(directory, 'brain.json')
+
+const read = (text: string | object, env: Record<string, string> = { KEY: 'k' }) => {
+  writeFileSync(file, typeof text === 'string' ? text : JSON.stringify(text, null, 2))
+  return readConfig(env, file)
+}
+
+async function problemsOf(text: string | object, env?: Record<string, string>): Promise<readonly string[]> {
+  try {
+    await read(text, env)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map((problem) => problem.replaceAll(file, 'brain.json'))
+    throw error
+  }
+}
+
+const echo = {
+  name: 'echo',
+  description: 'Gives text back.',
+  input_schema: { type: 'object', properties: { text: { type: 'string', maxLength: 4096 } }, required: ['text'] },
+  url: 'http://127.0.0.1:8081/tools/echo',
+  token_env: 'KEY',
+  tenants: ['local'],
+}
+
+describe('the host config', () => {
+  it('gives bindings their defaults, and is all of what the operator says of tenants', async () => {
+    const config = await read({ $schema: 'x', tools: [echo, { ...echo, name: 'other', timeout_seconds: 60 }] })
+    expect([...config.toolServices.values()]).toMatchObject([
+      { name: 'echo', timeout_seconds: 300, max_output_bytes: 1_048_576, inspect_session: false },
+      { name: 'other', timeout_seconds: 60 },
+    ])
+    expect(config.toolTokens).toEqual(new Map([['KEY', 'k']]))
+    expect(config.tenants).toMatchObject([{ id: 'local', tokens: [] }])
+    const tenants = [
+      { id: 'a', token_env: ['OLD', 'NEW'], allow: { secrets: ['KEY'], network: ['https://*.example'] } },
+      { id: 'b', token_env: 'KEY' },
+    ]
+    const env = { OLD: 'o', NEW: 'n', KEY: 'k', BRAIN_ENV_SECRET_ALLOW: 'HOME', BRAIN_LISTEN: '0.0.0.0:1' }
+    const shared = await read({ tenants }, env)
+    expect(shared.tenants).toMatchObject([
+      { id: 'a', tokens: ['o', 'n'], allow: { secrets: ['KEY'], network: [{ host: 'example' }], environmentUrls: [] } },
+      { id: 'b', tokens: ['k'], allow: { secrets: [], filesystem: [], network: [], environmentUrls: [] } },
+    ])
+    expect(shared.secrets).toEqual(new Map([['KEY', 'k']]))
+  })
+
+  it('tells every problem at once, each with its line and its place', async () => {
+    const tools = [
+      { ...echo, name: 'no good', url: 'ftp://x', more: 1 },
+      { ...echo, input_schema: { type: 'nothing' }, tenants: ['nobody'], timeout_seconds: 0 },
+    ]
+    expect(await problemsOf({ tools })).toEqual([
+      expect.stringMatching(/^brain\.json:4: tools\[0\]\.name: must be 1 to 64/),
+      expect.stringMatching(/^brain\.json:18: tools\[0\]\.url: must be an http/),
+      expect.stringMatching(/^brain\.json:3: tools\[0\]: Unrecognized key: "more"/),
+      expect.stringMatching(/^brain\.json:36: tools\[1\]\.timeout_seconds: /),
+      expect.stringMatching(/^brain\.json:28: tools\[1\]\.input_schema: is not usable: /),
+    ])
+    expect(await problemsOf({ tools: [echo, { ...echo, tenants: ['nobody'] }] }, { BRAIN_LISTEN: 'x' })).toEqual([
+      expect.stringContaining('tools[1].name: two tools are called "echo"'),
+      expect.stringContaining('tools[0].token_env: the variable KEY is not set, or empty'),
+      expect.stringContaining('tools[1].token_env: the variable KEY is not set, or empty'),
+      expect.stringContaining('tools[1].tenants[0]: there is no tenant "nobody"'),
+      expect.stringContaining('BRAIN_LISTEN'),
+    ])
+  })
+
+  it.each([
+    ['', 'brain.json'],
+    ['[]', 'expected object'],
+    ['{"tools": {}}', 'tools'],
+    ['{"tool": []}', 'tool'],
+    [{ tenants: [] }, 'tenants'],
+    [{ tenants: [{ id: 'a' }] }, 'tenants[0].token_env'],
+    [{ tenants: [{ id: 'a', token_env: 'NOT_SET' }] }, 'NOT_SET'],
+    [{ tenants: [{ id: 'a b', token_env: 'KEY' }] }, 'tenants[0].id'],
+    [{ tenants: ['a', 'a'].map((id) => ({ id, token_env: 'KEY' })) }, 'two tenants'],
+    [{ tenants: ['a', 'b'].map((id) => ({ id, token_env: 'KEY' })) }, "another tenant's too"],
+    [{ tenants: [{ id: 'a', token_env: 'KEY', allow: { network: ['example'] } }] }, 'allow.network[0]'],
+    [{ tools: [{ ...echo, url: 'https://u:p@x.example/' }] }, 'token_env'],
+    [{ tools: [{ ...echo, token_env: '' }] }, 'tools[0].token_env'],
+    [{ tools: [{ ...echo, max_output_bytes: 33 * 1024 * 1024 }] }, 'max_output_bytes'],
+    [{ tools: [{ ...echo, description: '' }] }, 'description'],
+    [{ tools: [{ ...echo, output_schema: { $ref: 'https://x.example/s' } }] }, 'output_schema'],
+    ['x'.repeat(16 * 1024 * 1024 + 1), 'larger than'],
+  ])('is refused: %#', async (text, reason) => {
+    expect((await problemsOf(text)).join('\n')).toContain(reason)
+  })
+
+  it('that is not there is a problem as well', async () => {
+    await expect(readConfig({}, join(directory, 'none.json'))).rejects.toThrow('none.json')
+  })
+
+  it('lets the server listen beyond loopback, as a token does', async () => {
+    const tenants = [{ id: 'a', token_env: 'KEY' }]
+    expect(await problemsOf({ tenants }, { KEY: 'k', BRAIN_LISTEN: '0.0.0.0:1' })).toEqual([])
+    expect((await problemsOf({}, { BRAIN_LISTEN: '0.0.0.0:1' })).join()).toContain('BRAIN_API_TOKEN')
+  })
+
+  it('has a JSON Schema for editors, which takes and refuses what the server does', async () => {
+    const published = JSON.parse(await readFile(new URL('../../../wit/host-config.json', import.meta.url), 'utf8'))
+    expect(published).toEqual(JSON.parse(JSON.stringify(hostConfigJsonSchema())))
+    const check = new Ajv2020({ strict: false }).compile(published)
+    expect(check({ $schema: 'x', tools: [echo], tenants: [{ id: 'local', token_env: ['A', 'B'] }] })).toBe(true)
+    for (const wrong of [
+      { tools: [{ ...echo, more: 1 }] },
+      { tools: [{ ...echo, timeout_seconds: 0 }] },
+      { tenants: [] },
+    ])
+      expect(check(wrong)).toBe(false)
+  })
+})
+
+it('the line of a value is found whatever stands before it', () => {
+  const marked = fc.letrec((tie) => ({
+    value: fc.oneof(
+      fc.string(),
+      fc.integer(),
+      fc.constant(null),
+      fc.array(tie('value')),
+      fc.dictionary(fc.string(), tie('value')),
+    ),
+  })).value
+  fc.assert(
+    fc.property(
+      fc.array(marked, { maxLength: 4 }),
+      fc.string(),
+      fc.integer({ min: 1, max: 20 }),
+      (before, name, blank) => {
+        const head = JSON.stringify({ before }, null, 2).slice(0, -2)
+        const text = `${head},${'\n'.repeat(blank)}${JSON.stringify(`x${name}`)}: [1, {"here":true}]}`
+        const line = text.slice(0, text.lastIndexOf('true')).split('\n').length
+        expect(lineOf(text, [`x${name}`, 1, 'here'])).toBe(line)
+      },
+    ),
+    { numRuns: 200 },
+  )
+})

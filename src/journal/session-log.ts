@@ -35,12 +35,17 @@ export class SessionLog {
   /** Appends, and shows followers what was committed before the caller goes on. */
   async append(append: Omit<Append, 'session'>): Promise<Appended> {
     this.#onTheWay++
-    const appended = await this.#journal.append({ ...append, session: this.session }).finally(() => this.#arrived())
-    if (appended.committed) {
-      this.#lastSequence = appended.records.at(-1)?.sequence ?? this.#lastSequence
-      for (const follower of this.#followers) follower.records(appended.records)
+    try {
+      const appended = await this.#journal.append({ ...append, session: this.session })
+      if (appended.committed) {
+        this.#lastSequence = appended.records.at(-1)?.sequence ?? this.#lastSequence
+        for (const follower of this.#followers) follower.records(appended.records)
+      }
+      return appended
+    } finally {
+      // Only now: whoever waits for quiet reads the newest sequence.
+      this.#arrived()
     }
-    return appended
   }
 
   #arrived(): void {

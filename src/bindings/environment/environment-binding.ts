@@ -74,8 +74,7 @@ function startCall(
   const remote = new RemoteCall(services, () => undefined)
   const methods = grants.length === 0 ? TOOL_METHODS : [...TOOL_METHODS, 'environments']
   const opened = callbacks.open(session, sequence, methods, (method, input) => serveTool(remote, method, input))
-  let refusal = isOver
-  void services.ended.then(() => opened.close(() => refusal()))
+  void services.ended.then(() => opened.close(isOver))
   const sending = environments.send({
     tenant,
     session,
@@ -96,7 +95,8 @@ function startCall(
   return {
     receipt: remote.receipt,
     async cancel(reason, cancelSequence) {
-      if (reason === 'cancelled') refusal = wasCancelled
+      // The call has ended, and its callback with it.
+      if (reason === 'cancelled') opened.close(wasCancelled)
       remote.end({ type: 'stopped', reason })
       const request = { type: 'cancel', target_sequence: sequence } as const
       const receipt = await environments.send({ tenant, session, place, sequence: cancelSequence, request })

@@ -9,19 +9,17 @@ export type Serve = (method: string, input: Json) => Promise<string>
 
 export type OpenCallback = {
   readonly callback: Callback
-  /** The token opens nothing any more: `not_found`, or the refusal that is given. */
+  /** The token opens nothing any more: `not_found`, or the refusal that is given; the last one counts. */
   close(refusal?: () => BrainError): void
 }
 
 /** Closed callbacks of which the refusal is remembered; the oldest are forgotten, and are `not_found` then. */
 const MOST_CLOSED = 4096
 
-type Entry = {
-  readonly digest: Buffer
-  readonly methods: ReadonlySet<string>
-  readonly serve: Serve
-  refusal: (() => BrainError) | undefined
-}
+type Entry = { readonly digest: Buffer; readonly methods: ReadonlySet<string>; readonly serve: Serve }
+
+/** Nothing of what the callback was for: that may be large. */
+type Closed = { readonly digest: Buffer; readonly refusal: () => BrainError }
 
 const digestOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
@@ -32,7 +30,7 @@ const digestOf = (token: string): Buffer => createHash('sha256').update(token).d
 export class Callbacks {
   readonly #baseUrl: () => string
   readonly #open = new Map<string, Entry>()
-  readonly #closed = new Map<string, Entry>()
+  readonly #closed = new Map<string, Closed>()
 
   /** @param baseUrl under which environments reach this server; asked for when the first is told. */
   constructor(baseUrl: () => string) {
@@ -42,18 +40,18 @@ export class Callbacks {
   open(session: SessionId, sequence: number, methods: readonly string[], serve: Serve): OpenCallback {
     const id = `${session}/${sequence}`
     const token = `bex_${randomBytes(32).toString('base64url')}`
-    const entry: Entry = { digest: digestOf(token), methods: new Set(methods), serve, refusal: undefined }
-    this.#open.set(id, entry)
+    const digest = digestOf(token)
+    this.#open.set(id, { digest, methods: new Set(methods), serve })
     return {
       callback: { url: `${this.#baseUrl()}/v1/sessions/${session}/executions/${sequence}/call`, token, methods },
-      close: (refusal) => this.#close(id, entry, refusal),
+      close: (refusal) => this.#close(id, digest, refusal),
     }
   }
 
-  #close(id: string, entry: Entry, refusal: (() => BrainError) | undefined): void {
-    if (!this.#open.delete(id) || refusal === undefined) return
-    entry.refusal = refusal
-    this.#closed.set(id, entry)
+  #close(id: string, digest: Buffer, refusal: (() => BrainError) | undefined): void {
+    this.#open.delete(id)
+    if (refusal === undefined) return
+    this.#closed.set(id, { digest, refusal })
     const [oldest] = this.#closed.keys()
     if (this.#closed.size > MOST_CLOSED && oldest !== undefined) this.#closed.delete(oldest)
   }
@@ -63,7 +61,7 @@ export class Callbacks {
     this.#entry(session, sequence, token)
   }
 
-  #entry(session: SessionId, sequence: number, token: string): Entry {
+  #entry(session: SessionId, sequence: number, token: string): Entry | Closed {
     const id = `${session}/${sequence}`
     const entry = this.#open.get(id) ?? this.#closed.get(id)
     if (entry !== undefined && timingSafeEqual(digestOf(token), entry.digest)) return entry
@@ -85,7 +83,7 @@ export class Callbacks {
     request: { readonly token: string; readonly method: string; readonly input: Json },
   ): Promise<string> {
     const entry = this.#entry(session, sequence, request.token)
-    if (entry.refusal !== undefined) throw entry.refusal()
+    if ('refusal' in entry) throw entry.refusal()
     const { method, input } = request
     if (!entry.methods.has(method))
       throw new BrainError(

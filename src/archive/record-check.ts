@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { SessionStatus } from '../contract/session-request.ts'
 import { messageOf } from '../kernel/errors.ts'
+import { isJsonObject, type Json } from '../kernel/json.ts'
 import { identifierSchema } from '../contract/name-schemas.ts'
 import { isReservedKind, type JournalRecord, type KernelKind } from '../journal/record.ts'
 import { SessionState } from '../journal/session-state.ts'
@@ -26,6 +27,13 @@ const wireForm = z.strictObject({
 const NUMBERED =
   /^(model_call|tool_call|tool_cancel|environment_(?:setup|call|detach|teardown|replace))_(started|ended|failed)$/
 
+/** Environments elsewhere take implementations of their own, with ids of theirs. */
+function componentIn(implementation: Json): string | undefined {
+  if (!isJsonObject(implementation) || implementation['type'] !== 'brain_component') return undefined
+  const { id } = implementation
+  return typeof id === 'string' ? id : undefined
+}
+
 /** Goes through the records of a session in order and refuses the first that no server would have written there. */
 export class RecordCheck {
   readonly #state = new SessionState()
@@ -49,8 +57,8 @@ export class RecordCheck {
     if (configuration === undefined) return []
     const placements = configuration.tools.flatMap((tool) => Object.values(tool.placements))
     const implemented = [...placements, configuration.agentloop]
-    const ids = implemented.map(({ implementation }) => (implementation as { id?: unknown } | null)?.id)
-    return [...new Set(ids.filter((id) => typeof id === 'string'))]
+    const ids = implemented.map(({ implementation }) => componentIn(implementation))
+    return [...new Set(ids.filter((id) => id !== undefined))]
   }
 
   /** @throws Error saying what is wrong with the record. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { faultOfEnvelope } from '../contract/outcome.ts'
 import { identifierSchema as identifier } from '../contract/name-schemas.ts'
-import { methodsSchema, observationSchema, templateSchema } from '../contract/environment-schema.ts'
+import { grantSchema, methodsSchema, observationSchema, templateSchema } from '../contract/environment-schema.ts'
 import { jsonObjectSchema, jsonSchema, mediaSchema, messageSchema } from '../contract/message-schema.ts'
 import type { Json } from '../kernel/json.ts'
 import type { KernelKind } from '../journal/record.ts'
@@ -21,10 +21,17 @@ const tool = {
   output_schema: jsonObjectSchema.optional(),
 }
 
-const environment = { name: identifier, lifecycle: z.enum(['automatic', 'manual']) }
+const grants = z.array(grantSchema).optional()
+const environment = { name: identifier, lifecycle: z.enum(['automatic', 'manual']), environments: grants }
 
 const configuration = object({
-  agentloop: object({ implementation: object({ type: text }), configuration: jsonSchema }),
+  agentloop: object({
+    // What runs elsewhere is described as it is understood there.
+    implementation: jsonObjectSchema,
+    configuration: jsonSchema,
+    environment: identifier.optional(),
+    environments: grants,
+  }),
   model: object({
     provider: text,
     name: text,
@@ -32,7 +39,9 @@ const configuration = object({
   }),
   system: text,
   response_format: jsonObjectSchema.optional(),
-  tools: z.array(object({ ...tool, placements: z.record(text, object({ implementation: jsonSchema })) })),
+  tools: z.array(
+    object({ ...tool, placements: z.record(text, object({ implementation: jsonSchema })), environments: grants }),
+  ),
   environments: z.array(
     z.discriminatedUnion('driver', [
       object({

@@ -34,3 +34,9 @@ export class CallRecords {
     return output.content === undefined ? [this.end(output)] : [this.result(output), this.end(output)]
   }
 }
+
+/** The end of a cancellation; with `doubt`, of one that the executor may not know of. */
+export const cancelEnd = (sequence: number, doubt: string | undefined): NewRecord =>
+  doubt === undefined
+    ? { kind: 'tool_cancel_ended', data: { sequence } }
+    : { kind: 'tool_cancel_failed', data: { sequence, code: 'unknown', ambiguous: true, message: doubt } }

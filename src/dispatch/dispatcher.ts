@@ -180,7 +180,7 @@ export class Dispatcher {
       environment: place.reference.name,
       outputSchema: tool.output_schema,
       settle: settleOf(request, session, record.sequence),
-      environments: (text) => environments.control.handleText(session, authority, text),
+      environments: (text) => environments.control.handleText(session, authority, { text, budget: request.budget }),
       onEnded: () => session.openCalls.delete(record.sequence),
     })
     session.openCalls.set(record.sequence, execution)
@@ -275,10 +275,14 @@ function whyNotUsable(
 ): { readonly code: ErrorCode; readonly reason: string; readonly details: Json } | undefined {
   const now = callable(session, then.reference.name) ?? { ...then, state: 'deleted' as const }
   const { state, availability, reference } = now
+  const details = { domain: 'environment', environment: reference.name, state }
+  // Nothing may run in it from the moment that this was asked for, which is before it is on record.
+  if (session.environmentWork.isChanging(reference.name))
+    return { code: 'environment_not_ready', reason: `environment "${reference.name}" is being changed`, details }
   if (state === 'ready' && availability !== 'unavailable' && reference.sequence === then.reference.sequence)
     return undefined
   const code = state === 'deleted' ? 'environment_closed' : 'environment_not_ready'
-  return { code, reason: reasonOf(now), details: { domain: 'environment', environment: reference.name, state } }
+  return { code, reason: reasonOf(now), details }
 }
 
 /** The environment that a call means when it names none: the tool's single placement. */

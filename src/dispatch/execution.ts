@@ -1,13 +1,13 @@
 import { BrainError, clip, messageOf } from '../kernel/errors.ts'
-import { isIdentifier } from '../kernel/ids.ts'
 import { setLongTimeout, type LongTimeout } from '../kernel/long-timeout.ts'
 import { within } from '../kernel/within.ts'
 import { type Json, parseJson } from '../kernel/json.ts'
 import { errorOutcome, looksLikeOutcome, type ToolOutput } from '../contract/outcome.ts'
-import { isReservedKind, type JournalRecord, type NewRecord } from '../journal/record.ts'
-import { CallRecords } from './call-records.ts'
-import type { ExecutionContext } from './execution-context.ts'
+import type { JournalRecord, NewRecord } from '../journal/record.ts'
 import { activityIdOf, PROGRESS_FRAME } from './call-activity.ts'
+import { CallRecords, cancelEnd } from './call-records.ts'
+import { assertEventKind } from './event-kind.ts'
+import type { ExecutionContext } from './execution-context.ts'
 import { CallNotes } from './call-log.ts'
 import { parseOutput, readOutput, shortOf } from './tool-output.ts'
 import type { CallNote, CallServices, OnFault, Receipt, RunningCall } from './tool-binding.ts'
@@ -108,24 +108,16 @@ export class Execution implements CallServices {
     const settle = releases && !this.#isReleased ? this.#context.settle : undefined
     const committed = await this.#context.log[how]({ records, ...(settle === undefined ? {} : { settle }) })
     this.#events.push(...committed.filter((record) => record.event_type !== 'tool_cancel_started'))
-    if (releases) this.#release()
+    if (releases) {
+      this.#isReleased = true
+      this.#released.resolve()
+    }
     return [...committed]
-  }
-
-  #release(): void {
-    this.#isReleased = true
-    this.#released.resolve()
   }
 
   async emit(eventType: string, payloadText: string): Promise<number> {
     this.#assertOpen()
-    if (!isIdentifier(eventType))
-      throw new BrainError(
-        'invalid_request',
-        `Cannot emit ${JSON.stringify(eventType.slice(0, 80))}: an event kind is an identifier of letters, digits and . _ : - (at most 128)`,
-      )
-    if (isReservedKind(eventType))
-      throw new BrainError('invalid_request', `Cannot emit "${eventType}": this kind is reserved for Brain`)
+    assertEventKind(eventType)
     const data = parseJson(payloadText, 'event payload')
     const record: NewRecord = { kind: 'event', event_type: eventType, data, origin: this.#records.origin }
     return this.#emit(Buffer.byteLength(eventType) + Buffer.byteLength(payloadText), record)
@@ -191,7 +183,7 @@ export class Execution implements CallServices {
     const { logger, log, tool } = this.#context
     const facts = { session: log.session, sequence: this.sequence, tool }
     if (note.type === 'warning') logger.warn({ ...facts, warning: note.message }, 'a tool warns')
-    else if (note.type === 'telemetry') logger.info({ ...facts, telemetry: note.record }, 'telemetry of a tool')
+    else if (note.type === 'telemetry') logger.info({ ...facts, telemetry: clip(note.record) }, 'telemetry of a tool')
   }
 
   async #return(records: readonly NewRecord[], how: 'commit' | 'insist' = 'commit'): Promise<number> {
@@ -289,11 +281,8 @@ export class Execution implements CallServices {
     const sequence = committed[0]?.sequence ?? 0
     let told = this.#running === undefined
     await within(this.#running?.cancel(reason, sequence).then(() => (told = true)) ?? Promise.resolve(), CANCEL_MS)
-    const message = `The executor was not told: it is gone, or took nothing for ${CANCEL_MS} ms`
-    const record: NewRecord = told
-      ? { kind: 'tool_cancel_ended', data: { sequence } }
-      : { kind: 'tool_cancel_failed', data: { sequence, code: 'unknown', ambiguous: true, message } }
-    await log.insist({ records: [record] })
+    const doubt = `The executor was not told: it is gone, or took nothing for ${CANCEL_MS} ms`
+    await log.insist({ records: [cancelEnd(sequence, told ? undefined : doubt)] })
     this.#context.onEnded()
   }
 
@@ -310,7 +299,7 @@ export class Execution implements CallServices {
       case 'result':
         return this.#takeResult(receipt.text)
       case 'failure':
-        return this.#close([this.#records.end({ status: 'error', error: receipt.error })])
+        return this.#closePaid({ status: 'error', error: receipt.error })
       case 'stopped':
         return this.interrupt(receipt.reason)
       case 'unknown':
@@ -318,6 +307,13 @@ export class Execution implements CallServices {
       default:
         return receipt satisfies never
     }
+  }
+
+  /** What a failure says besides may be as large as an answer: it is paid for, or left out. */
+  #closePaid(failure: Exclude<ToolOutput, { status: 'ok' }>): Promise<unknown> {
+    const closing = (outcome: ToolOutput) => () => this.#close([this.#records.end(outcome)])
+    const bytes = Buffer.byteLength(JSON.stringify(failure))
+    return this.#context.budget.emit(bytes, closing(failure), closing(shortOf(failure)))
   }
 
   /** A value that was given back: the return, or one more result when the tool has returned before (contract 3.3). */

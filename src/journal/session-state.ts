@@ -51,7 +51,7 @@ export class SessionState {
     { readonly environment: string; readonly operation: EnvironmentOperation }
   >()
   readonly environments: Environments = new Map()
-  /** Somebody has stopped the session and nobody has spoken to it since (contract 3.4). */
+  /** Somebody has stopped or ended the session and nobody has spoken to it since (contract 3.4). */
   isStopped = false
   /** Sequence of the running turn's start. */
   turn: number | undefined
@@ -89,6 +89,11 @@ const endTurn = (state: SessionState): void => {
   state.status = 'idle'
 }
 
+const stop = (state: SessionState, status: SessionStatus): void => {
+  state.isStopped = true
+  state.status = status
+}
+
 const HANDLERS: Handlers = {
   session_creation_started: (state, configuration) => {
     state.configuration = configuration
@@ -98,9 +103,9 @@ const HANDLERS: Handlers = {
     state.configuration = configuration
     state.status = 'idle'
   },
-  session_creation_failed: (state) => (state.status = 'failed'),
-  session_end_started: (state) => (state.status = 'ending'),
-  session_ended: (state) => (state.status = 'ended'),
+  session_creation_failed: (state) => stop(state, 'failed'),
+  session_end_started: (state) => stop(state, 'ending'),
+  session_ended: (state) => stop(state, 'ended'),
   session_interrupted: (state) => (state.isStopped = true),
   turn_started: (state, data, { sequence }) => {
     if ('input' in data) state.isStopped = false

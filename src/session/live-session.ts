@@ -53,6 +53,8 @@ export class LiveSession implements TurnSession {
   isBeingDeleted = false
   /** The one end of this session, while it goes on. */
   ending: Promise<SessionSummary> | undefined
+  /** The creation has failed, and what it had set up is being given up. */
+  abandoning: Promise<void> | undefined
   /** The one deletion of this session, while it goes on. */
   deletion: Promise<void> | undefined
   readonly environmentWork: EnvironmentWork

@@ -110,7 +110,7 @@ export class SessionService {
       const entry = session.state.environments.get(name)
       if (lifecycle === 'manual' || entry === undefined) continue
       try {
-        await operations.setUp(session, entry, 'insist')
+        await session.environmentWork.change(name, () => operations.setUp(session, entry, 'insist'))
       } catch (error) {
         await this.#failCreation(session, error)
         throw error
@@ -127,8 +127,12 @@ export class SessionService {
       records: [{ kind: 'session_creation_failed', data: { code: 'environment_preparation_failed', ...failure } }],
       status: 'failed',
     })
-    const { operations } = this.#parts.dispatcher.environments
-    await operations.closeAll(session, 'teardown', ({ state }) => state === 'ready')
+    session.abandoning = this.#abandon(session)
+    await session.abandoning
+  }
+
+  async #abandon(session: LiveSession): Promise<void> {
+    await this.#parts.dispatcher.environments.operations.closeAll(session, 'failedCreation')
     await this.#parts.hosts.release(session.log.session)
     session.rest()
   }
@@ -220,6 +224,8 @@ export class SessionService {
   /** Ends a session; one that is over already answers its state. */
   end(tenant: TenantId, id: SessionId, claim: ClaimInHand): Promise<SessionSummary> {
     return this.#parts.sessions.use(tenant, id, async (session) => {
+      if (session.state.status === 'creating')
+        throw new BrainError('conflict', `Cannot end session "${id}": it is being created; end it when that is over`)
       await this.#parts.requests.claim(claim)
       const { status } = session.state
       if (status === 'ended' || status === 'failed') return session.summary
@@ -234,7 +240,7 @@ export class SessionService {
     await session.turns.settled()
     await session.log.insist({ records: [{ kind: 'session_end_started', data: {} }], status: 'ending' })
     await session.environmentWork.stop()
-    await this.#parts.dispatcher.environments.operations.closeAll(session, 'detach')
+    await this.#parts.dispatcher.environments.operations.closeAll(session, 'end')
     await session.log.insist({ records: [{ kind: 'session_ended', data: {} }], status: 'ended' })
     await this.#parts.hosts.release(session.log.session)
     session.rest()
@@ -259,7 +265,8 @@ export class SessionService {
   async #remove(session: LiveSession): Promise<void> {
     const id = session.log.session
     session.isBeingDeleted = true
-    await this.#parts.dispatcher.environments.operations.closeAll(session, 'teardown')
+    await session.abandoning
+    await this.#parts.dispatcher.environments.operations.closeAll(session, 'deletion')
     await this.#parts.callLogs.forget(id)
     await this.#parts.credentials.forget(id)
   }

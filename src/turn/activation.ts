@@ -1,12 +1,14 @@
 import { BrainError } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
+import { Lock } from '../kernel/lock.ts'
 import { toolsOf } from '../contract/tool-service.ts'
 import type { Message, ModelRequest, ModelResult } from '../contract/message.ts'
-import { isReservedKind, type NewRecord, type Origin, type ToolInvocation } from '../journal/record.ts'
+import type { NewRecord, Origin, ToolInvocation } from '../journal/record.ts'
 import { MARKER_KEY } from '../journal/session-state.ts'
 import { PAGE_BOUNDS } from '../journal/session-log.ts'
 import { Budget } from '../dispatch/budget.ts'
+import { assertEventKind } from '../dispatch/event-kind.ts'
 import type { Execution } from '../dispatch/execution.ts'
 import type { EventPage, LoopHost, ToolReturn } from './agentloop.ts'
 import { toolDefinitions } from './model-caller.ts'
@@ -24,6 +26,7 @@ export class Activation implements LoopHost {
   readonly #signal: AbortSignal
   readonly #budget: Budget
   readonly #sequence: number
+  readonly #transcripts = new Lock()
   readonly #traceparent: string | undefined
   #delivered: number
 
@@ -119,7 +122,12 @@ export class Activation implements LoopHost {
     return { events: page.records, next_cursor: page.nextCursor }
   }
 
-  async setTranscript(messages: readonly Message[]): Promise<number> {
+  /** One after another: each says what it keeps of the one before, and a loop elsewhere may ask for several at once. */
+  setTranscript(messages: readonly Message[]): Promise<number> {
+    return this.#transcripts.run(() => this.#setTranscript(messages))
+  }
+
+  async #setTranscript(messages: readonly Message[]): Promise<number> {
     this.#assertOpen()
     const { transcript } = this.#session.state
     const keep = commonPrefix(transcript, messages)
@@ -149,11 +157,7 @@ export class Activation implements LoopHost {
 
   async emit(kind: string, data: Json): Promise<number> {
     this.#assertOpen()
-    if (!isIdentifier(kind) || isReservedKind(kind))
-      throw new BrainError(
-        'invalid_request',
-        `Cannot emit "${kind.slice(0, 128)}": an event kind is an identifier that Brain does not use itself`,
-      )
+    assertEventKind(kind)
     const bytes = Buffer.byteLength(kind) + Buffer.byteLength(JSON.stringify(data))
     const record: NewRecord = { kind: 'event', event_type: kind, data, origin: this.#origin }
     return this.#budget.emit(bytes, () => this.#append(record))
@@ -164,7 +168,8 @@ export class Activation implements LoopHost {
     const { agentloop } = this.#session.configuration
     const { environments: grants = [], environment = '' } = agentloop
     const authority = { kind: 'granted', grants, within: environment } as const
-    const answer = await this.#session.dispatcher.environments.control.handleText(this.#session, authority, requestText)
+    const asked = { text: requestText, budget: this.#budget }
+    const answer = await this.#session.dispatcher.environments.control.handleText(this.#session, authority, asked)
     this.#assertOpen()
     return answer
   }

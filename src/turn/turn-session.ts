@@ -14,8 +14,6 @@ export type TurnSession = CallingSession & {
   readonly models: ModelCaller
   readonly loop: Agentloop
   readonly limits: Limits
-  /** Why nothing new is taken: set the moment that an end or a drain was asked for. */
-  readonly closing: 'ending' | 'draining' | undefined
   readonly logger: Logger
   /** Ends every call that is open or on its way. */
   interruptCalls(reason: 'cancelled'): Promise<void>

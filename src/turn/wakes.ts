@@ -14,7 +14,7 @@ export const WAKE_WINDOW_MS = 5
  *     not been given them all is followed by another.
  * W4  An interruption of the session and a failed turn forget what was noted.
  * W5  After an interruption of the session, and a turn that was stopped, controllers of environments wake nobody until
- *     somebody speaks to the session.
+ *     somebody speaks to the session. Of one that is over, they never wake anybody again.
  */
 export type Wakes = {
   /** `quiet`: nothing is noted. `gathering`: the window is open. `due`: it has passed. */
@@ -40,11 +40,13 @@ export const quietAt = (marker: number, isMuted = false): Wakes => ({
   isMuted,
 })
 
+/** Somebody has stopped the session, or it is over. */
+const STOPS = new Set(['session_interrupted', 'session_end_started', 'session_ended', 'session_creation_failed'])
+
 /** A record was committed. */
 export function advance(wakes: Wakes, record: JournalRecord, now: number): Wakes {
+  if (STOPS.has(record.event_type)) return { ...forget(wakes), isMuted: true }
   switch (record.event_type) {
-    case 'session_interrupted':
-      return { ...forget(wakes), isMuted: true }
     case 'turn_failed':
       return { ...forget(wakes), isMuted: wakes.isMuted || isStopped(record) }
     case 'turn_started':

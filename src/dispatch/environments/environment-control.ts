@@ -6,9 +6,13 @@ import type { EnvironmentControlRequest, EnvironmentRef, EnvironmentView } from 
 import type { SchemaChecker } from '../../contract/schema-checker.ts'
 import type { HttpEnvironment } from '../../contract/session-request.ts'
 import type { EnvironmentEntry } from '../../journal/environment-state.ts'
+import type { Budget } from '../budget.ts'
 import { assertMay, assertNotWithin, type Authority, mayUse } from './authority.ts'
 import type { EnvironmentOperations, OperatedSession } from './environment-operations.ts'
 import { assertIs, declared, entryOf, viewOf } from './places.ts'
+
+/** What the start and the end of an operation take beside what was asked, about. */
+const RECORDS_BYTES = 512
 
 export type EnvironmentControlParts = {
   readonly operations: EnvironmentOperations
@@ -31,6 +35,7 @@ export class EnvironmentControl {
    *   when it is not known what was done; ToolFailure with the environment's own code
    */
   async handle(session: OperatedSession, authority: Authority, request: EnvironmentControlRequest): Promise<Json> {
+    if (request.operation !== 'list' && request.operation !== 'get') assertNotOver(session)
     switch (request.operation) {
       case 'list':
         return this.#list(session, authority) as unknown as Json
@@ -51,10 +56,18 @@ export class EnvironmentControl {
     }
   }
 
-  /** As {@link handle}, for those who speak in texts. */
-  async handleText(session: OperatedSession, authority: Authority, text: string): Promise<string> {
+  /**
+   * As {@link handle}, for those who speak in texts. What they ask is recorded, and so it is paid for.
+   * @throws BrainError `output_limit`
+   */
+  async handleText(
+    session: OperatedSession,
+    authority: Authority,
+    { text, budget }: { readonly text: string; readonly budget: Budget },
+  ): Promise<string> {
     if (authority.kind === 'granted' && authority.grants.length === 0)
       throw new BrainError('unsupported_host_call', 'Cannot use environments: none were granted to whoever asks')
+    budget.chargeRecord(RECORDS_BYTES + Buffer.byteLength(text))
     return JSON.stringify(await this.handle(session, authority, parseControl(parseJson(text, 'environments request'))))
   }
 
@@ -95,6 +108,7 @@ export class EnvironmentControl {
     if (base?.driver !== 'http' || base.template === undefined)
       throw new BrainError('invalid_request', `Cannot create environment "${name}": "${template}" is no template`)
     await this.#checkConfiguration(base, name, configuration)
+    assertNotOver(session)
     assertFree(session, name)
     const { max_instances: most } = base.template
     const others = [...session.state.environments.values()].filter(
@@ -126,7 +140,7 @@ export class EnvironmentControl {
   async #setUp(session: OperatedSession, authority: Authority, reference: EnvironmentRef): Promise<Json> {
     const entry = this.#find(session, authority, 'setup', reference)
     assertIs(entry, ['declared'], 'set up')
-    assertUnchanged(session, reference.name)
+    assertFreeToChange(session, entry)
     await session.environmentWork.change(reference.name, () => this.#parts.operations.setUp(session, entry))
     return viewed(session, entryOf(session, reference))
   }
@@ -142,9 +156,10 @@ export class EnvironmentControl {
     if (base?.driver === 'http' && reference.name !== template)
       await this.#checkConfiguration(base, reference.name, configuration)
     else if (base !== undefined) this.#parts.operations.checkConfiguration(session, base, configuration)
+    assertNotOver(session)
     const entry = entryOf(session, reference)
     assertIs(entry, ['declared'], 'update')
-    assertUnchanged(session, reference.name)
+    assertFreeToChange(session, entry)
     await session.environmentWork.change(reference.name, () =>
       session.log.commit({
         records: [{ kind: 'environment_updated', data: { environment: reference, configuration } }],
@@ -156,7 +171,7 @@ export class EnvironmentControl {
   async #delete(session: OperatedSession, authority: Authority, reference: EnvironmentRef): Promise<Json> {
     const entry = this.#find(session, authority, 'delete', reference)
     assertNotWithin(authority, reference.name, 'delete')
-    assertUnchanged(session, reference.name)
+    assertFreeToChange(session, entry)
     await session.environmentWork.change(reference.name, () => this.#parts.operations.remove(session, entry))
     return viewOf(session, entry, 'deleted') as unknown as Json
   }
@@ -169,7 +184,7 @@ export class EnvironmentControl {
     const { name } = reference
     const template = session.state.environments.get(name)?.template ?? name
     assertMay(authority, 'call', template, method)
-    const entry = entryOf(session, reference)
+    entryOf(session, reference)
     const base = declared(session, template)
     const methods = (base?.driver === 'http' ? base.methods : undefined) ?? {}
     const found = Object.hasOwn(methods, method) ? methods[method] : undefined
@@ -179,10 +194,12 @@ export class EnvironmentControl {
     if (!verdict.valid)
       throw new BrainError('invalid_request', `Cannot call "${method}" of environment "${name}": ${verdict.message}`)
     const call = { name: method, input, outputSchema: found.output_schema }
+    // Time has passed since it was looked at.
+    assertNotOver(session)
+    const entry = entryOf(session, reference)
+    assertUnchanged(session, name)
     if (found.effect !== 'replace')
-      return session.environmentWork.call(name, () =>
-        this.#parts.operations.call(session, entryOf(session, reference), call),
-      )
+      return session.environmentWork.call(name, () => this.#parts.operations.call(session, entry, call))
     assertNotWithin(authority, name, 'replace')
     assertIdle(session, entry)
     return session.environmentWork.change(name, () => this.#parts.operations.replace(session, entry, call))
@@ -205,6 +222,23 @@ const newView = (
   instance: { readonly reference: EnvironmentRef; readonly configuration: Json },
 ): EnvironmentView => viewOf(session, { ...instance, template, lifecycle, state: 'declared', mayHold: false })
 
+/** What is over keeps what it has until it is deleted, and gets nothing new. */
+function assertNotOver({ log, state: { status }, closing }: OperatedSession): void {
+  if (status === 'ended' || status === 'failed' || status === 'ending' || closing === 'ending')
+    throw new BrainError('invalid_request', `Cannot use environments of session "${log.session}": it is ${status}`)
+}
+
+/** Those that are set up with their session are its creation's until that has come to its end. */
+function assertFreeToChange(session: OperatedSession, { reference, template, lifecycle }: EnvironmentEntry): void {
+  assertUnchanged(session, reference.name)
+  const isOfCreation = lifecycle === 'automatic' && reference.name === template
+  if (session.state.status === 'creating' && isOfCreation)
+    throw new BrainError(
+      'conflict',
+      `Cannot change environment "${reference.name}": its session is being created, which sets it up`,
+    )
+}
+
 function assertUnchanged({ environmentWork }: OperatedSession, name: string): void {
   if (environmentWork.isChanging(name))
     throw new BrainError('conflict', `Cannot change environment "${name}": something else changes it right now`)
@@ -217,8 +251,10 @@ function assertFree(session: OperatedSession, name: string): void {
 
 /** What is replaced under somebody's feet would answer for something else (contract 5.4). */
 function assertIdle(session: OperatedSession, { reference: { name }, state, pending }: EnvironmentEntry): void {
-  assertUnchanged(session, name)
-  const isUsed = [...session.openCalls.values()].some((call) => call.environment === name)
+  const isUsed = [...session.openCalls.values()].some((call) => call.environment === name) || runsLoop(session, name)
   if (state === 'ready' && (isUsed || pending !== undefined || session.environmentWork.isCalled(name)))
     throw new BrainError('conflict', `Cannot replace environment "${name}": something runs in it`)
 }
+
+const runsLoop = ({ configuration, state }: OperatedSession, name: string): boolean =>
+  state.status === 'running' && configuration.agentloop.environment === name

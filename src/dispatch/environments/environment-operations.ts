@@ -3,7 +3,7 @@ import type { TenantId } from '../../kernel/ids.ts'
 import type { Json, JsonObject } from '../../kernel/json.ts'
 import type { Logger } from '../../kernel/logger.ts'
 import type { SchemaChecker } from '../../contract/schema-checker.ts'
-import type { SessionEnvironment } from '../../contract/session-request.ts'
+import type { SessionEnvironment, SessionStatus } from '../../contract/session-request.ts'
 import type { EnvironmentEntry } from '../../journal/environment-state.ts'
 import type { EnvironmentOperation as OperationKind } from '../../journal/record.ts'
 import type { SessionLog } from '../../journal/session-log.ts'
@@ -24,6 +24,9 @@ export type OperatedSession = Placing & {
     { readonly environment: string; interrupt(reason: 'cancelled'): Promise<void> }
   >
   readonly environmentWork: EnvironmentWork
+  readonly state: { readonly status: SessionStatus }
+  /** Why nothing new is taken: set the moment that an end or a drain was asked for. */
+  readonly closing: 'ending' | 'draining' | undefined
 }
 
 export type EnvironmentOperationsParts = {
@@ -52,6 +55,22 @@ type Asked = {
 
 /** The end of the session's environments is not given up. */
 const NEVER = new AbortController().signal
+
+type Closing = {
+  readonly kind: 'detach' | 'teardown'
+  readonly concerns: (entry: EnvironmentEntry) => boolean
+  /** Whether a failure keeps what follows from being done. */
+  readonly onFailure: 'log' | 'throw'
+}
+
+const mayHold = (entry: EnvironmentEntry): boolean => entry.mayHold
+
+/** When all environments of a session are given up, and how (contract 2.4, 3.7). */
+const CLOSINGS = {
+  end: { kind: 'detach', concerns: mayHold, onFailure: 'log' },
+  deletion: { kind: 'teardown', concerns: mayHold, onFailure: 'throw' },
+  failedCreation: { kind: 'teardown', concerns: ({ state }) => state === 'ready', onFailure: 'log' },
+} as const satisfies Record<string, Closing>
 
 /**
  * What is done to environments (contract 3.1, 5.1): the intent is committed, it is sent once, and what comes back is
@@ -111,11 +130,13 @@ export class EnvironmentOperations {
 
   /** Tells the environments that want to know of it that a turn is over (contract 5.4). Nobody waits for that. */
   turnEnded(session: OperatedSession, turn: number): void {
+    const { environmentWork } = session
     for (const { reference, onTurnEnd: method } of session.state.environments.values()) {
       if (method === undefined) continue
-      session.environmentWork.afterTurn(reference.name, async () => {
+      environmentWork.afterTurn(reference.name, async () => {
         const entry = session.state.environments.get(reference.name)
-        if (entry?.state !== 'ready' || session.environmentWork.signal.aborted) return
+        if (entry?.state !== 'ready' || environmentWork.signal.aborted) return
+        if (environmentWork.isChanging(reference.name)) return // what it is after that has not seen the turn
         const call = { name: method, input: { sequence: turn }, outputSchema: undefined }
         await this.call(session, entry, call).catch((error: unknown) => this.#log(session, error, 'a turn end'))
       })
@@ -123,19 +144,16 @@ export class EnvironmentOperations {
   }
 
   /**
-   * Gives up all environments, the newest first. A failed detachment keeps nothing from ending.
-   * @throws as {@link #perform} for the first that could not be torn down
+   * Gives up all environments, the newest first. Only a deletion is kept from going on by a failure.
+   * @throws as {@link #perform} for the first that could not be torn down for a deletion
    */
-  async closeAll(
-    session: OperatedSession,
-    kind: 'detach' | 'teardown',
-    concerns: (entry: EnvironmentEntry) => boolean = ({ mayHold }) => mayHold,
-  ): Promise<void> {
+  async closeAll(session: OperatedSession, why: keyof typeof CLOSINGS): Promise<void> {
+    const { kind, concerns, onFailure }: Closing = CLOSINGS[why]
     for (const entry of [...session.state.environments.values()].toReversed()) {
       if (!concerns(entry)) continue
       const closing = this.#perform(session, entry, { kind, request: { type: kind }, signal: NEVER, how: 'insist' })
-      if (kind === 'teardown') await closing
-      else await closing.catch((error: unknown) => this.#log(session, error, 'a detachment'))
+      if (onFailure === 'throw') await closing
+      else await closing.catch((error: unknown) => this.#log(session, error, `the ${kind}`))
     }
   }
 

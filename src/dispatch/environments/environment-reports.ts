@@ -1,12 +1,16 @@
 import { z } from 'zod'
 import { BrainError } from '../../kernel/errors.ts'
-import { isIdentifier } from '../../kernel/ids.ts'
 import type { Json } from '../../kernel/json.ts'
 import { extensionEventSchema, observedSchema } from '../../contract/environment-schema.ts'
 import type { EnvironmentEvent, EnvironmentRef, Observation } from '../../contract/environment.ts'
-import { isReservedKind, type NewRecord, type Origin } from '../../journal/record.ts'
+import type { EnvironmentEntry } from '../../journal/environment-state.ts'
+import type { NewRecord, Origin } from '../../journal/record.ts'
 import type { OperatedSession } from './environment-operations.ts'
+import { assertEventKind } from '../event-kind.ts'
 import { entryOf } from './places.ts'
+
+/** What a report takes at least, so that many small ones come to an end too: each may start a turn. */
+const REPORT_BYTES = 256
 
 /** What controllers say of their environments of their own accord (contract 5.2, 5.4). */
 export const environmentReports = {
@@ -17,15 +21,16 @@ export const environmentReports = {
    *   Brain's and an operation that is not pending, `emit_limit`
    */
   async report(session: OperatedSession, reference: EnvironmentRef, event: EnvironmentEvent): Promise<number> {
-    const entry = entryOf(session, reference)
+    const entry = reportedOn(session, reference)
     const origin: Origin = { kind: 'environment', environment: reference }
-    if (event.type === 'event') assertKind(event.event_type)
+    if (event.type === 'event') assertEventKind(event.event_type)
     else assertPending(event.output.observation, entry.pending?.sequence)
     const record: NewRecord =
       event.type === 'event'
         ? { kind: 'event', event_type: event.event_type, data: event.data, origin }
         : { kind: 'environment_observation', data: event.output, origin }
-    const bytes = Buffer.byteLength(JSON.stringify(event.type === 'event' ? event.data : event.output))
+    const [kind, data] = record.kind === 'event' ? [record.event_type, record.data] : [record.kind, record.data]
+    const bytes = REPORT_BYTES + Buffer.byteLength(kind) + Buffer.byteLength(JSON.stringify(data))
     const [committed] = await session.environmentWork.reports.emit(bytes, () =>
       session.log.commit({ records: [record] }),
     )
@@ -47,19 +52,26 @@ export const environmentReports = {
   },
 }
 
+/**
+ * The environment that is spoken of. Of a session that is over only what is being done, or is in doubt, may be told.
+ * @throws BrainError `not_found`
+ */
+function reportedOn(session: OperatedSession, { name, sequence }: EnvironmentRef): EnvironmentEntry {
+  const { environments, status } = session.state
+  const pending = environments.get(name)?.pending
+  // What a replacement is about to make has its token already, and may be all that is left.
+  const isMaking = pending?.operation === 'replace' && pending.sequence === sequence
+  const entry = (isMaking ? environments.get(name) : undefined) ?? entryOf(session, { name, sequence })
+  if ((status === 'ended' || status === 'failed') && pending === undefined)
+    throw new BrainError('not_found', `Cannot find environment "${name}": its session is ${status}`)
+  return entry
+}
+
 function read<Value>(schema: z.ZodType<Value>, input: Json): Value {
   const parsed = schema.safeParse(input)
   if (!parsed.success)
     throw new BrainError('invalid_request', `Cannot read the report: ${z.prettifyError(parsed.error)}`)
   return parsed.data
-}
-
-function assertKind(kind: string): void {
-  if (!isIdentifier(kind) || isReservedKind(kind))
-    throw new BrainError(
-      'invalid_request',
-      `Cannot emit ${JSON.stringify(kind.slice(0, 128))}: an event kind is an identifier that Brain does not use itself`,
-    )
 }
 
 function assertPending(observation: Observation, pending: number | undefined): void {

@@ -70,7 +70,7 @@ export class EnvironmentWork {
   afterTurn(name: string, work: () => Promise<void>): void {
     const lock = this.#turnEnds.get(name) ?? new Lock()
     this.#turnEnds.set(name, lock)
-    void this.#follow(lock.run(work)).finally(() => {
+    void this.#follow(lock.run(() => this.call(name, work))).finally(() => {
       if (!lock.isBusy) this.#turnEnds.delete(name)
     })
   }

@@ -38,7 +38,10 @@ export function openEnvironments(parts: EnvironmentsParts): Environments {
         async serve(method, input) {
           if (method === 'emit' || method === 'result')
             return environmentReports.call(session, reference, method, input)
-          if (method === 'environments') return control.handleText(session, authority, JSON.stringify(input))
+          if (method === 'environments') {
+            const { reports: budget } = session.environmentWork
+            return control.handleText(session, authority, { text: JSON.stringify(input), budget })
+          }
           throw new BrainError('invalid_request', `Cannot call ${JSON.stringify(method)} here`)
         },
       }

@@ -85,6 +85,13 @@ describe('wakes', () => {
     expect(advance(told([0, ofTool(7, 3)]), record(8, kind), 1).phase).toBe('quiet')
   })
 
+  it.each(['session_end_started', 'session_ended', 'session_creation_failed'])('W5 hear nothing after %s', (kind) => {
+    const origin: Origin = { kind: 'environment', environment: { name: 'e', sequence: 1 } }
+    const said = (sequence: number): JournalRecord => record(sequence, 'noticed', 1, origin)
+    expect(told([0, said(7)]).phase).toBe('gathering')
+    expect(told([0, said(7)], [1, record(8, kind)], [2, said(9)]).phase).toBe('quiet')
+  })
+
   it('open a new window after one that was given up', () => {
     const wakes = told([0, ofTool(7, 3)], [1, record(8, 'session_interrupted')], [3, ofTool(9, 4)])
     expect(wakes.at).toBe(3 + WAKE_WINDOW_MS)

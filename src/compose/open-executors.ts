@@ -12,7 +12,7 @@ import { Callbacks } from '../dispatch/environments/callbacks.ts'
 import { type Environments, openEnvironments } from '../dispatch/environments/environments.ts'
 import { Reporters } from '../dispatch/environments/reporters.ts'
 import { BrainEnv } from '../sandbox/brain-env.ts'
-import { readSecrets } from '../session/session-secrets.ts'
+import { credentialIn, readSecrets } from '../session/session-secrets.ts'
 import type { Agentloops } from '../turn/agentloop.ts'
 import { ComponentLoops } from '../turn/loops/component/component-loops.ts'
 import { RemoteLoops } from '../turn/loops/remote/remote-loops.ts'
@@ -45,7 +45,7 @@ export function openExecutors(config: Config, parts: Parts): Executors {
   const nowhere = new EnvironmentUrls({ allow: [], isLocal })
   const elsewhere = new HttpEnvironments({
     urls: (tenant) => urls.get(tenant) ?? nowhere,
-    credentialOf: async (session, name) => readSecrets(await credentials.get(session)).environments[name],
+    credentialOf: async (session, name) => credentialIn(readSecrets(await credentials.get(session)), name),
     limits,
     logger,
   })

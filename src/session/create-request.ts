@@ -6,7 +6,6 @@ import { grantSchema, methodsSchema, templateSchema } from '../contract/environm
 import { listOf } from '../contract/list-of.ts'
 import { named } from '../contract/named.ts'
 import { labelValueSchema, MOST_LABELS } from '../contract/name-schemas.ts'
-import { parseOrigin } from '../contract/network-origin.ts'
 import { jsonObjectSchema as jsonObject, jsonSchema as json, messageSchema } from '../contract/message-schema.ts'
 
 const identifier = z
@@ -34,24 +33,6 @@ const toolSchema = z.strictObject({
   environments: listOf(grantSchema, MOST_GRANTS).optional(),
 })
 
-const access = z.enum(['read', 'write'])
-const secretName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of a variable')
-
-const networkOrigin = z
-  .string()
-  .max(300)
-  .refine(
-    (text) => parseOrigin(text) !== undefined,
-    'must be an origin such as https://api.example or https://*.example:8443',
-  )
-
-/** What a brainEnv asks for (contract 6.1). */
-export const brainEnvSchema = z.strictObject({
-  secrets: listOf(secretName, 64).optional(),
-  network: listOf(networkOrigin, 256).optional(),
-  filesystem: z.strictObject({ workspace: access.optional(), scratch: access.optional() }).optional(),
-})
-
 const environmentSchema = z.strictObject({
   name: identifier,
   driver: z.enum(['brain', 'host', 'http']),
@@ -62,7 +43,12 @@ const environmentSchema = z.strictObject({
   template: templateSchema.optional(),
   host_id: z.string().optional(),
   url: z.string().optional(),
-  credential: z.string().min(1).max(16_384).optional(),
+  credential: z
+    .string()
+    .min(1)
+    .max(16_384)
+    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without blanks, as a bearer token is')
+    .optional(),
 })
 
 const labels = named(identifier, labelValueSchema)

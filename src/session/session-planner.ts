@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { BrainError } from '../kernel/errors.ts'
 import { parseComponentId, type TenantId } from '../kernel/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kernel/json.ts'
+import { brainEnvSchema } from '../contract/brain-env-schema.ts'
 import type { Message } from '../contract/message.ts'
 import { TOOL_SERVICES } from '../contract/tool-service.ts'
 import type { SchemaChecker } from '../contract/schema-checker.ts'
@@ -19,7 +20,7 @@ import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { ModelProvider } from '../model/model-provider.ts'
 import type { Components } from '../sandbox/sandbox.ts'
 import type { Agentloops } from '../turn/agentloop.ts'
-import { brainEnvSchema, type CreateRequest, type RequestedEnvironment, type RequestedTool } from './create-request.ts'
+import type { CreateRequest, RequestedEnvironment, RequestedTool } from './create-request.ts'
 
 export type PlannerParts = {
   readonly dispatcher: Dispatcher

@@ -16,3 +16,7 @@ export function readSecrets(text: string): SessionSecrets {
   const { api_key: apiKey, environments } = JSON.parse(text.slice(MARK.length)) as Sealed
   return { apiKey, environments }
 }
+
+/** The credential of an environment, whose name may be that of anything. */
+export const credentialIn = ({ environments }: SessionSecrets, name: string): string | undefined =>
+  Object.hasOwn(environments, name) ? environments[name] : undefined

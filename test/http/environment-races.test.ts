@@ -313,3 +313,29 @@ describe.concurrent('what a controller answers', () => {
     await server.post(`${session.path}/cancel`)
   })
 })
+
+describe.concurrent('what a caller names', () => {
+  it('is no member of anything else: an environment called "constructor" has no credential', async () => {
+    await using controller = await EnvironmentController.listen()
+    await opened({ environments: [elsewhere(controller, 'constructor')] })
+    expect(controller.authorizations).toEqual([undefined])
+  })
+
+  it.each(['a\nb', 'a b', 'é', '\0'])('as a credential must be fit for a header: %j', async (credential) => {
+    await using controller = await EnvironmentController.listen()
+    const { status, body } = await create({ environments: [elsewhere(controller, 'one', { credential })] })
+    expect([status, body.code]).toEqual([422, 'invalid_request'])
+    expect(controller.operations).toEqual([])
+  })
+
+  it.each([5, null, { secrets: 5 }, { network: ['x'] }, { filesystem: { workspace: 'all' } }, { more: 1 }])(
+    'as configuration of a brain environment is checked as at its creation: %j',
+    async (configuration) => {
+      const environments = [{ name: 'box', driver: 'brain', lifecycle: 'manual' }]
+      const session = await opened({ environments })
+      expect((await act(session, 'update', 'box', { configuration })).status).toBe(400)
+      const right = { filesystem: { workspace: 'write' } }
+      expect((await act(session, 'update', 'box', { configuration: right })).body.configuration).toEqual(right)
+    },
+  )
+})

@@ -2,7 +2,13 @@ import { z } from 'zod'
 import { BrainError, clip, messageOf } from '../../kernel/errors.ts'
 import { isIdentifier, parseComponentId, type ComponentId } from '../../kernel/ids.ts'
 import { isJsonObject, type Json } from '../../kernel/json.ts'
-import type { BrainEnvironment, ComponentImplementation, SessionEnvironment } from '../../contract/session-request.ts'
+import { brainEnvSchema } from '../../contract/brain-env-schema.ts'
+import type {
+  BrainEnvConfiguration,
+  BrainEnvironment,
+  ComponentImplementation,
+  SessionEnvironment,
+} from '../../contract/session-request.ts'
 import type { BoundCall, CallServices, Receipt, RunningCall, ToolBinding } from '../../dispatch/tool-binding.ts'
 import { ACCEPTED } from '../../dispatch/environments/environment-operation.ts'
 import { assertRunnable, type BrainEnv, workspaceName } from '../../sandbox/brain-env.ts'
@@ -42,7 +48,7 @@ export function componentBinding(parts: ComponentBindingParts): ToolBinding {
           `Cannot place a tool in environment "${environment.name}": no tool ${id} is admitted; upload it to POST /v1/tools first`,
         )
     },
-    checkEnvironment: (tenant, environment) => parts.brainEnv.check(tenant, ownEnvironment(environment).configuration),
+    checkEnvironment: (tenant, environment) => parts.brainEnv.check(tenant, checkedConfiguration(environment)),
     // Its directories come into being when they are used.
     async operate({ session, place, request }) {
       if (request.type === 'teardown') await parts.sandbox.files.destroy(workspaceName(session, place.reference.name))
@@ -55,6 +61,14 @@ export function componentBinding(parts: ComponentBindingParts): ToolBinding {
 function ownEnvironment(environment: SessionEnvironment): BrainEnvironment {
   if (environment.driver === 'brain') return environment
   throw new Error(`environment "${environment.name}" has driver "${environment.driver}"`)
+}
+
+/** An update gives any JSON. */
+function checkedConfiguration(environment: SessionEnvironment): BrainEnvConfiguration {
+  const { name, configuration } = ownEnvironment(environment)
+  const parsed = brainEnvSchema.safeParse(configuration)
+  if (parsed.success) return configuration
+  throw new BrainError('invalid_request', `Cannot configure environment "${name}": ${z.prettifyError(parsed.error)}`)
 }
 
 function parseImplementation(implementation: Json): ComponentImplementation {

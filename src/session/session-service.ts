@@ -286,8 +286,8 @@ export class SessionService {
     const sessions = this.#parts.sessions.all
     for (const session of sessions) session.closing ??= 'draining'
     const ends = sessions.flatMap((session) => [
-      session.turns.settled(),
-      session.environmentWork.settled(),
+      // The end of a turn is told to environments.
+      session.turns.settled().then(() => session.environmentWork.settled()),
       ...[...session.openCalls.values()].map((call) => call.ended),
     ])
     if (!(await within(Promise.all(ends), graceMs))) await Promise.all(sessions.map((one) => this.#interrupt(one)))

@@ -339,3 +339,35 @@ describe.concurrent('what a caller names', () => {
     },
   )
 })
+
+describe('a server that stops', () => {
+  it('tells environments of the ends of the turns that it lets come to theirs', async () => {
+    await using own = await startServer()
+    await using controller = await EnvironmentController.listen()
+    const outer = server
+    server = own
+    try {
+      const turn = Promise.withResolvers<void>()
+      controller.answer = async ({ request }) => {
+        if (request.type === 'setup') return { type: 'accepted', on_turn_end: 'echo' }
+        if (request.type === 'execute') await turn.promise
+        // A server that does not wait for this answer stops listening meanwhile.
+        else for (let round = 0; round < 200; round++) await own.get('/health/live').catch(() => undefined)
+        return { type: 'result', output: {} }
+      }
+      const agentloop = { implementation: { name: 'mine' }, environment: 'one' }
+      const session = await opened({ agentloop, environments: [elsewhere(controller, 'one')] })
+      const sending = session.send('hello')
+      await controller.operation('execute')
+      const stopping = own.kill('SIGTERM')
+      while ((await own.get('/health/ready')).status !== 503) await new Promise((resolve) => setTimeout(resolve, 5))
+      turn.resolve()
+      expect((await sending).status).toBe(200)
+      expect(await stopping).toBe(0)
+      await own.start()
+      expect(kindsOf(await session.records()).at(-1)).toBe('environment_call_ended')
+    } finally {
+      server = outer
+    }
+  })
+})

@@ -65,6 +65,8 @@ type Closing = {
 
 const mayHold = (entry: EnvironmentEntry): boolean => entry.mayHold
 
+const NOT_FOLLOWED: OperationReceipt = { type: 'unknown', message: 'The operation could not be followed to its end' }
+
 /** When all environments of a session are given up, and how (contract 2.4, 3.7). */
 const CLOSINGS = {
   end: { kind: 'detach', concerns: mayHold, onFailure: 'log' },
@@ -190,8 +192,14 @@ export class EnvironmentOperations {
     const data = { environment: name, environment_sequence: environmentSequence, request: request as JsonObject }
     const [started] = await session.log[how]({ records: [{ kind: `environment_${kind}_started`, data }] })
     const sequence = started?.sequence ?? 0
-    const receipt = await this.#checked(asked, await this.#send(session, place, { ...asked, sequence }))
-    await session.log.insist({ records: [endOf(kind, sequence, receipt)] })
+    const end = (receipt: OperationReceipt | Invalid): Promise<unknown> =>
+      session.log.insist({ records: [endOf(kind, sequence, receipt)] })
+    const receipt = await this.#answered(session, place, { ...asked, sequence }).catch(async (error: unknown) => {
+      // A defect leaves no start without its end either.
+      await end(NOT_FOLLOWED)
+      throw error
+    })
+    await end(receipt)
     if (receipt.type === 'accepted' || receipt.type === 'result') return receipt
     throw toError(name, receipt)
   }
@@ -228,7 +236,13 @@ export class EnvironmentOperations {
     }
   }
 
-  async #checked({ outputSchema }: Asked, receipt: OperationReceipt): Promise<OperationReceipt | Invalid> {
+  async #answered(
+    session: OperatedSession,
+    place: Place,
+    asked: Asked & { readonly sequence: number },
+  ): Promise<OperationReceipt | Invalid> {
+    const { outputSchema } = asked
+    const receipt = await this.#send(session, place, asked)
     if (outputSchema === undefined || receipt.type === 'failure' || receipt.type === 'unknown') return receipt
     const output = receipt.type === 'result' ? receipt.output : null
     const verdict = await this.#parts.schemas.checkValue(outputSchema, JSON.stringify(output))

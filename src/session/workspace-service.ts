@@ -20,7 +20,8 @@ export class WorkspaceService {
   #workspace(tenant: TenantId, id: SessionId, environment: string): Promise<string> {
     return this.#sessions.use(tenant, id, async (session) => {
       if (session.isBeingDeleted) throw new BrainError('not_found', `Cannot find session "${id}": it is being deleted`)
-      if (!session.configuration.environments.some((candidate) => candidate.name === environment))
+      const isDeleted = session.state.environments.get(environment)?.state === 'deleted'
+      if (isDeleted || !session.configuration.environments.some((candidate) => candidate.name === environment))
         throw new BrainError('not_found', `Cannot find environment "${environment}" in session "${id}"`)
       if (!session.configuration.environments.some(({ name, driver }) => name === environment && driver === 'brain'))
         throw new BrainError(

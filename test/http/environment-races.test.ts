@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JournalRecord } from '../../src/journal/record.ts'
 import { type Called, EnvironmentController, useCallback } from '../support/environment-controller.ts'
@@ -169,6 +171,32 @@ describe.concurrent('a session that is over', () => {
     await server.request('DELETE', session.path)
     expect(answers).toEqual([400, 400, 200, 400, 400, 200])
     expect(asked(controller)).toEqual(['setup boss', 'detach boss', 'teardown boss'])
+  })
+})
+
+describe.concurrent('the workspace of a brain environment', () => {
+  /** What the data directory holds of a session's files. */
+  async function filesOf({ id }: TestSession): Promise<string[]> {
+    const directory = join(server.directory, 'data/native-workspaces', id)
+    const paths = await readdir(directory, { recursive: true }).catch(() => [])
+    return paths.filter((path) => path.endsWith('note.txt'))
+  }
+
+  it('is gone with its session, also when the environment was never set up', async () => {
+    const session = await opened({ environments: [{ name: 'box', driver: 'brain', lifecycle: 'manual' }] })
+    expect((await session.put('note.txt', 'kept')).status).toBe(200)
+    expect(await filesOf(session)).toHaveLength(1)
+    await server.post(`${session.path}/end`)
+    expect((await server.request('DELETE', session.path)).status).toBe(204)
+    expect(await filesOf(session)).toEqual([])
+  })
+
+  it('is not made anew when the environment was deleted', async () => {
+    const session = await opened({ environments: [{ name: 'box', driver: 'brain', lifecycle: 'automatic' }] })
+    await session.put('note.txt', 'kept')
+    expect((await act(session, 'delete', 'box')).body.state).toBe('deleted')
+    expect((await session.put('note.txt', 'kept')).status).toBe(404)
+    expect(await filesOf(session)).toEqual([])
   })
 })
 

@@ -58,19 +58,27 @@ const NEVER = new AbortController().signal
 
 type Closing = {
   readonly kind: 'detach' | 'teardown'
-  readonly concerns: (entry: EnvironmentEntry) => boolean
+  readonly concerns: (entry: EnvironmentEntry, session: OperatedSession) => boolean
   /** Whether a failure keeps what follows from being done. */
   readonly onFailure: 'log' | 'throw'
 }
 
 const mayHold = (entry: EnvironmentEntry): boolean => entry.mayHold
 
+/** The application may have put files into a workspace that no tool has used yet (contract A12). */
+const mayHaveFiles = (entry: EnvironmentEntry, session: OperatedSession): boolean =>
+  placeOf(session, entry)?.environment.driver === 'brain'
+
 const NOT_FOLLOWED: OperationReceipt = { type: 'unknown', message: 'The operation could not be followed to its end' }
 
 /** When all environments of a session are given up, and how (contract 2.4, 3.7). */
 const CLOSINGS = {
   end: { kind: 'detach', concerns: mayHold, onFailure: 'log' },
-  deletion: { kind: 'teardown', concerns: mayHold, onFailure: 'throw' },
+  deletion: {
+    kind: 'teardown',
+    concerns: (entry, session) => mayHold(entry) || mayHaveFiles(entry, session),
+    onFailure: 'throw',
+  },
   failedCreation: { kind: 'teardown', concerns: ({ state }) => state === 'ready', onFailure: 'log' },
 } as const satisfies Record<string, Closing>
 
@@ -152,7 +160,7 @@ export class EnvironmentOperations {
   async closeAll(session: OperatedSession, why: keyof typeof CLOSINGS): Promise<void> {
     const { kind, concerns, onFailure }: Closing = CLOSINGS[why]
     for (const entry of [...session.state.environments.values()].toReversed()) {
-      if (!concerns(entry)) continue
+      if (!concerns(entry, session)) continue
       const closing = this.#perform(session, entry, { kind, request: { type: kind }, signal: NEVER, how: 'insist' })
       if (onFailure === 'throw') await closing
       else await closing.catch((error: unknown) => this.#log(session, error, `the ${kind}`))

@@ -343,6 +343,15 @@ describe.concurrent('what a controller answers', () => {
 })
 
 describe.concurrent('what a caller names', () => {
+  it('is not what stands for distributed tools', async () => {
+    await using controller = await EnvironmentController.listen()
+    const template = { max_instances: 1, configuration_schema: OBJECT }
+    const session = await opened({ environments: [elsewhere(controller, 'one', { template })] })
+    const make = { operation: 'create', template: 'one', name: 'brain-http', configuration: {} }
+    expect((await control(session, make)).status).toBe(409)
+    expect((await control(session, { ...make, name: 'another' })).status).toBe(200)
+  })
+
   it('is no member of anything else: an environment called "constructor" has no credential', async () => {
     await using controller = await EnvironmentController.listen()
     await opened({ environments: [elsewhere(controller, 'constructor')] })

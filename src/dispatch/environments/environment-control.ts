@@ -4,6 +4,7 @@ import { type Json, parseJson } from '../../kernel/json.ts'
 import { controlRequestSchema } from '../../contract/environment-schema.ts'
 import type { EnvironmentControlRequest, EnvironmentRef, EnvironmentView } from '../../contract/environment.ts'
 import type { SchemaChecker } from '../../contract/schema-checker.ts'
+import { TOOL_SERVICES } from '../../contract/tool-service.ts'
 import type { HttpEnvironment } from '../../contract/session-request.ts'
 import type { EnvironmentEntry } from '../../journal/environment-state.ts'
 import type { Budget } from '../budget.ts'
@@ -245,7 +246,8 @@ function assertUnchanged({ environmentWork }: OperatedSession, name: string): vo
 }
 
 function assertFree(session: OperatedSession, name: string): void {
-  if (session.state.environments.has(name) || session.environmentWork.isChanging(name))
+  const isTaken = session.state.environments.has(name) || name === TOOL_SERVICES.name
+  if (isTaken || session.environmentWork.isChanging(name))
     throw new BrainError('conflict', `Cannot create environment "${name}": there is one of this name`)
 }
 

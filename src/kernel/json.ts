@@ -16,35 +16,51 @@ const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const LETTER_E = 0x65
+const POINT = 0x2e
+const PLUS = 0x2b
+const MINUS = 0x2d
 const MAX_SAFE_DIGITS = 15
 
-type Shape = { readonly depth: number; readonly numbersNeedCare: boolean }
+/** Says what is wrong with a number that a double may not carry, by the digits of its text, without a sign. */
+type JudgeNumber = (source: string) => void
 
 /**
- * Measures JSON text without building it. Only two things are needed: how deep it is, and whether it holds a number
- * that a double may not carry (16 or more digits in a row, or an exponent).
+ * Looks at JSON text without building it: how deep it is, and the numbers that a double may not carry (16 or more digits
+ * in a row, or an exponent). A reviver would look at every value, for seconds where a text is nothing but numbers.
+ *
+ * @returns the depth
+ * @throws what `judge` throws
  */
-function measure(text: string, maxDepth: number): Shape {
+function measure(text: string, maxDepth: number, judge: JudgeNumber): number {
   let depth = 0
   let deepest = 0
-  let digits = 0
-  let numbersNeedCare = false
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
-    if (unit >= 0x30 && unit <= 0x39) {
-      if (++digits > MAX_SAFE_DIGITS) numbersNeedCare = true
-      continue
-    }
-    if ((unit | 0x20) === LETTER_E && digits > 0) numbersNeedCare = true
-    digits = 0
-    if (unit === QUOTE) {
-      i = endOfString(text, i)
-    } else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
+    if (isDigit(unit)) i = endOfNumber(text, i, judge) - 1
+    else if (unit === QUOTE) i = endOfString(text, i)
+    else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
       if (++depth > deepest) deepest = depth
       if (depth > maxDepth) break
     } else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) depth--
   }
-  return { depth: deepest, numbersNeedCare }
+  return deepest
+}
+
+const isDigit = (unit: number): boolean => unit >= 0x30 && unit <= 0x39
+const isPlain = (unit: number): boolean => isDigit(unit) || unit === POINT
+const isOfExponent = (unit: number): boolean => isPlain(unit) || unit === PLUS || unit === MINUS
+
+/** Of what begins with a digit; whether it is a number at all is the parser's to say. */
+function endOfNumber(text: string, start: number, judge: JudgeNumber): number {
+  let digits = 0
+  let end = start
+  for (; isPlain(text.charCodeAt(end)); end++) if (isDigit(text.charCodeAt(end))) digits++
+  const hasExponent = (text.charCodeAt(end) | 0x20) === LETTER_E
+  if (hasExponent)
+    do end++
+    while (isOfExponent(text.charCodeAt(end)))
+  if (hasExponent || digits > MAX_SAFE_DIGITS) judge(text.slice(start, end))
+  return end
 }
 
 function endOfString(text: string, start: number): number {
@@ -68,20 +84,18 @@ function canonicalNumber(text: string): string {
   return `${sign}${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`
 }
 
-function exactNumber(this: unknown, _key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== 'number' || context?.source === undefined) return value
-  const { source } = context
-  if (!Number.isFinite(value)) throw new RangeError(`the number ${source.slice(0, 40)} is too large for a double`)
-  const isKept = Math.abs(value) < FIRST_INEXACT || canonicalNumber(source) === canonicalNumber(String(value))
-  if (!isKept) throw new RangeError(`the number ${source.slice(0, 40)} cannot be carried exactly: send it as a string`)
-  return value
+function judgeNumber(source: string): void {
+  const value = Number(source)
+  if (Number.isNaN(value)) return
+  if (value === Infinity) throw new RangeError(`the number ${source.slice(0, 40)} is too large for a double`)
+  if (value < FIRST_INEXACT || canonicalNumber(source) === canonicalNumber(String(value))) return
+  throw new RangeError(`the number ${source.slice(0, 40)} cannot be carried exactly: send it as a string`)
 }
 
 /** Printed doubles beyond 2^53 are integers too: these are told from integers that a double cannot carry. */
-function printedNumber(this: unknown, key: string, value: unknown, context?: { source?: string }): unknown {
-  const source = context?.source ?? ''
-  const isExact = typeof value === 'number' && /^-?\d{1,400}$/.test(source) && BigInt(source) === BigInt(value)
-  return isExact ? value : exactNumber.call(this, key, value, context)
+function judgePrinted(source: string): void {
+  const isExact = /^\d{1,400}$/.test(source) && Number(source) < Infinity && BigInt(source) === BigInt(Number(source))
+  if (!isExact) judgeNumber(source)
 }
 
 /**
@@ -91,7 +105,7 @@ function printedNumber(this: unknown, key: string, value: unknown, context?: { s
  * @throws BrainError `invalid_request`
  */
 export const parsePrintedJson = (text: string, what: string, maxDepth: number): Json =>
-  parseWith(text, what, { maxDepth, number: printedNumber })
+  parseWith(text, what, { maxDepth, judge: judgePrinted })
 
 /**
  * Parses JSON that came from outside.
@@ -105,23 +119,21 @@ export const parsePrintedJson = (text: string, what: string, maxDepth: number): 
  * @throws BrainError `invalid_request`
  */
 export function parseJson(text: string, what: string, maxDepth = MAX_JSON_DEPTH): Json {
-  return parseWith(text, what, { maxDepth, number: exactNumber })
+  return parseWith(text, what, { maxDepth, judge: judgeNumber })
 }
 
-type Parsing = { readonly maxDepth: number; readonly number: typeof exactNumber }
+type Parsing = { readonly maxDepth: number; readonly judge: JudgeNumber }
 
-function parseWith(text: string, what: string, { maxDepth, number }: Parsing): Json {
-  const shape = measure(text, maxDepth)
-  if (shape.depth > maxDepth)
-    throw new BrainError('invalid_request', `Cannot read ${what}: it is nested deeper than ${maxDepth} levels`)
+function parseWith(text: string, what: string, { maxDepth, judge }: Parsing): Json {
   try {
-    return (shape.numbersNeedCare ? JSON.parse(text, number) : JSON.parse(text)) as Json
+    if (measure(text, maxDepth, judge) <= maxDepth) return JSON.parse(text) as Json
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new BrainError('invalid_request', `Cannot read ${what}: it is not usable JSON: ${reason.slice(0, 300)}`, {
       cause,
     })
   }
+  throw new BrainError('invalid_request', `Cannot read ${what}: it is nested deeper than ${maxDepth} levels`)
 }
 
 export const isJsonObject = (value: unknown): value is JsonObject =>

@@ -703,6 +703,12 @@ describe.concurrent('what a controller says', () => {
     const report = () => useCallback(reporter ?? expect.unreachable(), { type: 'event', event_type: 'big', data })
     expect((await report()).status).toBe(200)
     expect(await report()).toMatchObject({ status: 400, body: { code: 'emit_limit' } })
+    controller.answer = () => ({ status: 500, body: '' })
+    await control(session, { operation: 'delete', environment: declared })
+    const { pending_operation: sequence } = (await control(session, { operation: 'get', environment: declared })).body
+    const observation = { scope: 'operation', sequence, resolution: { status: 'ready' } }
+    const resolved = await useCallback(reporter ?? expect.unreachable(), { type: 'result', output: { observation } })
+    expect(resolved.status).toBe(200)
     await session.send('hello')
     expect((await report()).status).toBe(200)
   })

@@ -4,13 +4,19 @@ import type { Json } from '../../kernel/json.ts'
 import { extensionEventSchema, observedSchema } from '../../contract/environment-schema.ts'
 import type { EnvironmentEvent, EnvironmentRef, Observation } from '../../contract/environment.ts'
 import type { EnvironmentEntry } from '../../journal/environment-state.ts'
-import type { NewRecord, Origin } from '../../journal/record.ts'
+import type { JournalRecord, NewRecord, Origin } from '../../journal/record.ts'
 import type { OperatedSession } from './environment-operations.ts'
 import { assertEventKind } from '../event-kind.ts'
 import { entryOf } from './places.ts'
 
 /** What a report takes at least, so that many small ones come to an end too: each may start a turn. */
 const REPORT_BYTES = 256
+
+/** What tells of a pending operation may take so much and not count. */
+const MOST_RESOLUTION_BYTES = 64 * 1024
+
+const isResolution = (event: EnvironmentEvent): boolean =>
+  event.type === 'result' && event.output.observation.scope === 'operation'
 
 /** What controllers say of their environments of their own accord (contract 5.2, 5.4). */
 export const environmentReports = {
@@ -31,9 +37,10 @@ export const environmentReports = {
         : { kind: 'environment_observation', data: event.output, origin }
     const [kind, data] = record.kind === 'event' ? [record.event_type, record.data] : [record.kind, record.data]
     const bytes = REPORT_BYTES + Buffer.byteLength(kind) + Buffer.byteLength(JSON.stringify(data))
-    const [committed] = await session.environmentWork.reports.emit(bytes, () =>
-      session.log.commit({ records: [record] }),
-    )
+    const commit = (): Promise<readonly JournalRecord[]> => session.log.commit({ records: [record] })
+    // What is in doubt can be told once, whatever was said before.
+    const isFree = isResolution(event) && bytes <= MOST_RESOLUTION_BYTES
+    const [committed] = isFree ? await commit() : await session.environmentWork.reports.emit(bytes, commit)
     return committed?.sequence ?? 0
   },
 

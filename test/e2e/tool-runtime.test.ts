@@ -91,7 +91,9 @@ function callOf(
   return { asked, frame: { ...call, service } as unknown as ToolFrame, call }
 }
 
-function start(): ChildProcessWithoutNullStreams {
+/** @param script runs in place of our own runtime */
+function start(script?: string): ChildProcessWithoutNullStreams {
+  if (script !== undefined) return spawn(process.execPath, ['-e', script])
   const entry = new URL('../../src/sdk/runtime/brain-tool-runtime.ts', import.meta.url).pathname
   return spawn(process.execPath, [entry, folder])
 }
@@ -248,9 +250,56 @@ describe('brain-tool-runtime', () => {
     const { frame } = callOf('stubborn', {}, { answer: () => void setImmediate(() => stop.abort()) })
     const stubborn = start()
     expect(await runToolProcess(stubborn, frame, { signal: stop.signal, graceMs: 50 })).toMatchObject({
-      code: 'unknown',
-      message: expect.stringContaining('SIGKILL'),
+      code: 'cancelled',
     })
+    expect(stubborn.signalCode).toBe('SIGKILL')
+  })
+
+  it('is killed after its deadline where its tool leaves it no time to hear of it', async () => {
+    const child = start('for (;;) {}')
+    const { frame } = callOf('stubborn', {}, { deadline_at_ms: Date.now() + 20 })
+    expect(await runToolProcess(child, frame, { graceMs: 20 })).toMatchObject({ type: 'failure', code: 'timeout' })
+    expect(child.signalCode).toBe('SIGKILL')
+  })
+
+  it('ends with its process, whoever else holds its output open', async () => {
+    const child = start(`
+      const { spawn } = require('node:child_process')
+      const left = spawn('sleep', ['30'], { stdio: ['ignore', 'inherit', 'ignore'], detached: true })
+      process.stderr.write(String(left.pid), () => process.exit(3))`)
+    const left = text(child.stderr)
+    expect(await runToolProcess(child, callOf('exits').frame)).toMatchObject({
+      code: 'unknown',
+      message: expect.stringContaining('its exit code is 3'),
+    })
+    process.kill(Number(await left))
+  })
+
+  it('holds no more answers than a process may leave unread', async () => {
+    const child = start(`
+      const { writeSync } = require('node:fs')
+      for (let id = 1; ; id++) writeSync(1, JSON.stringify({ type: 'service', id, method: 'emit', input: 1 }) + '\\n')`)
+    const { frame } = callOf('asks', {}, { answer: () => 'x'.repeat(1000) })
+    expect(await runToolProcess(child, frame)).toMatchObject({
+      code: 'unknown',
+      message: expect.stringContaining('does not read'),
+    })
+  })
+
+  it('tells the tool that it is in doubt what Brain was asked when a service fails in a way of its own', async () => {
+    // As clients of HTTP and of databases fail: no refusal of Brain, and nothing that a frame could hold.
+    const failure = Object.assign(new Error('socket hang up'), { code: 'ECONNRESET', status: undefined, details: 1n })
+    const { frame, asked } = callOf(
+      'refused',
+      {},
+      {
+        answer: ({ input }) => {
+          if (input.value === 'large') throw failure
+        },
+      },
+    )
+    expect(await runToolProcess(start(), frame)).toMatchObject({ type: 'failure', code: 'unknown' })
+    expect(asked).toHaveLength(1)
   })
 
   it.each([

@@ -1,8 +1,8 @@
 import { clip, messageOf } from '../../kernel/errors.ts'
 import { isIdentifier } from '../../kernel/ids.ts'
 import type { EnvironmentReceipt } from '../../contract/environment-protocol.ts'
-import { jsonOf } from '../json-value.ts'
 import { isBrainError } from '../brain-error.ts'
+import { detailsOf } from '../error-details.ts'
 
 const IN_DOUBT = new Set(['ambiguous', 'unknown'])
 
@@ -18,8 +18,7 @@ export function receiptOfFailure(error: unknown, reason?: unknown): EnvironmentR
   if (!isBrainError(error)) return failure('environment_error', message)
   if (IN_DOUBT.has(error.code)) return { type: 'unknown', message }
   const code = isIdentifier(error.code) ? error.code : 'environment_error'
-  const details = detailsOf(error.details)
-  return { type: 'failure', code, message, retryable: error.retryable, ...details }
+  return { type: 'failure', code, message, retryable: error.retryable, ...detailsOf(error) }
 }
 
 const failure = (code: string, message: string): EnvironmentReceipt => ({
@@ -28,12 +27,3 @@ const failure = (code: string, message: string): EnvironmentReceipt => ({
   message,
   retryable: false,
 })
-
-/** What is not JSON is not worth failing otherwise. */
-function detailsOf(details: unknown) {
-  try {
-    return details === undefined ? {} : { details: jsonOf(details, 'details') }
-  } catch {
-    return {}
-  }
-}

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { clip, messageOf } from '../../kernel/errors.ts'
 import { type Json, parseJson } from '../../kernel/json.ts'
-import { BrainError } from '../brain-error.ts'
-import type { ToolEnd, ToolMethod } from './tool-service.ts'
+import { BrainError, isBrainError } from '../brain-error.ts'
+import { detailsOf } from '../error-details.ts'
+import { DOUBTFUL, type ToolEnd, type ToolMethod } from './tool-service.ts'
 
 /** One line in either direction: an input of the most that Brain takes (32 MiB), and what stands around it. */
 export const MOST_FRAME_BYTES = 33 * 1024 * 1024
@@ -97,19 +98,12 @@ export const refusal = (line: number, reason: string, cause?: unknown): BrainErr
   new BrainError(0, 'invalid_request', `Cannot read frame ${line}: ${reason}`, { cause })
 
 /** A refusal as a frame has it. What is no refusal leaves open whether Brain was asked. */
-export const serviceError = (thrown: unknown): ServiceError =>
-  thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' && 'status' in thrown
-    ? {
-        code: thrown.code,
-        message: clip(messageOf(thrown)),
-        status: Number(thrown.status),
-        ...('retryable' in thrown && { retryable: thrown.retryable === true }),
-        ...('details' in thrown && thrown.details !== undefined && { details: thrown.details as Json }),
-      }
-    : { code: 'ambiguous', message: clip(messageOf(thrown)), status: 0 }
-
-/** Codes of answers after which nobody knows whether what was asked has happened. */
-const DOUBTFUL = new Set(['ambiguous', 'unknown', 'http_error'])
+export function serviceError(thrown: unknown): ServiceError {
+  const message = clip(messageOf(thrown))
+  if (!isBrainError(thrown)) return { code: 'ambiguous', message, status: 0 }
+  const { code, status, retryable } = thrown
+  return { code, message, status, retryable, ...detailsOf(thrown) }
+}
 
 export const brainErrorOf = ({ code, message, retryable = false, details, status }: ServiceError): BrainError =>
   new BrainError(status ?? (DOUBTFUL.has(code) ? 0 : 400), code, message, { retryable, details })

@@ -1,6 +1,8 @@
+import { clip, messageOf } from '../../kernel/errors.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { ModelResult } from '../../contract/message.ts'
 import { FIXED_SENTENCES, type ToolOutput } from '../../contract/outcome.ts'
+import { isBrainError } from '../brain-error.ts'
 import type { CallServices } from '../host/call-services.ts'
 
 /** What a tool may ask while its call is open, by the names that an execution callback of Brain has for it (contract 5.3). */
@@ -16,7 +18,7 @@ export type ToolService = (method: ToolMethod, input: Json, signal?: AbortSignal
 /**
  * How running a tool ended. `returned`: Brain has been told by the services whatever there was to tell. `failure`: it has
  * not; the tool threw (`tool_error`), was not called (`invalid_input`, `tool_unavailable`), or was stopped (`timeout`,
- * `cancelled`).
+ * `cancelled`), or nobody knows whether Brain has its end (`unknown`).
  */
 export type ToolEnd =
   | { readonly type: 'returned' }
@@ -28,12 +30,31 @@ export type ToolEnd =
       readonly details?: Json
     }
 
+/** Codes of answers after which nobody knows whether what was asked has happened. */
+export const DOUBTFUL: ReadonlySet<string> = new Set(['ambiguous', 'unknown', 'http_error'])
+
+const isInDoubt = (error: unknown): boolean => !isBrainError(error) || error.status === 0 || DOUBTFUL.has(error.code)
+
+const lostEnd = (error: unknown): ToolEnd => ({
+  type: 'failure',
+  code: 'unknown',
+  message: clip(`Brain may have taken the end of the call: ${messageOf(error)}`),
+  retryable: false,
+})
+
 /** The services of one call over whatever takes what it asks. @param onFailure hears what Brain is not told by them */
 export const toolServices = (service: ToolService, onFailure: (end: ToolEnd) => void): CallServices => ({
   emit: async (event_type, data) => Number(await service('emit', { event_type, data })),
   result: async (outcome) => Number(await service('result', outcome)),
   returned: async (outcome) => void (await service('returned', outcome ?? null)),
-  finish: async (outcome) => void (await service('finish', outcome ?? null)),
+  finish: async (outcome) => {
+    try {
+      await service('finish', outcome ?? null)
+    } catch (error) {
+      if (isInDoubt(error)) onFailure(lostEnd(error))
+      throw error
+    }
+  },
   fail: async (outcome) => onFailure(failureOf(outcome)),
   model: async (request, signal) => (await service('model', request, signal)) as unknown as ModelResult,
   environments: (request, signal) => service('environments', request as Json, signal),

@@ -110,10 +110,15 @@ async function answer(request: IncomingMessage, response: ServerResponse, servin
   if (request.method !== 'POST') return refuse(response, 405, 'invalid_request', 'Only POST is served here')
   if (!isCallback && !(await isAuthentic(request)))
     return refuse(response, 401, 'unauthorized', 'The request is not authorized')
+  const tooLarge = (): void =>
+    refuse(response, 413, 'invalid_request', `The request takes more than ${maxBodyBytes} bytes`)
+  if (isCallback) {
+    const body = new BoundedBody(request, maxBodyBytes)
+    const answered = await callback(webRequest(request, body))
+    return body.isTooLarge ? tooLarge() : send(response, answered, request.complete)
+  }
   const body = await bytesOf(request, maxBodyBytes)
-  if (body === undefined)
-    return refuse(response, 413, 'invalid_request', `The request takes more than ${maxBodyBytes} bytes`)
-  if (isCallback) return send(response, await callback(webRequest(request, body)))
+  if (body === undefined) return tooLarge()
   const gone = new AbortController()
   response.once('close', () => gone.abort(new DOMException('Brain does not wait any more', 'AbortError')))
   try {
@@ -129,29 +134,57 @@ async function answer(request: IncomingMessage, response: ServerResponse, servin
 /** Inputs as deep as Brain takes them, inside a command. */
 const DEEPEST = 80
 
-/** @returns undefined when there is more; what remains is not read */
-async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  // Destroyed, it could not be answered any more.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > most) return undefined
-    chunks.push(chunk)
+/** A body that is read when somebody asks for it, and to its bound. */
+class BoundedBody {
+  readonly #request: IncomingMessage
+  readonly #most: number
+  isTooLarge = false
+
+  constructor(request: IncomingMessage, most: number) {
+    this.#request = request
+    this.#most = most
   }
-  return Buffer.concat(chunks, size)
+
+  /** @throws TypeError when there is more; what remains is not read */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    let size = 0
+    // Destroyed, it could not be answered any more.
+    for await (const chunk of this.#request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > this.#most) {
+        this.isTooLarge = true
+        throw new TypeError(`it takes more than ${this.#most} bytes`)
+      }
+      yield chunk
+    }
+  }
 }
 
-const webRequest = ({ headers }: IncomingMessage, body: Buffer): Request =>
+/** @returns undefined when there is more */
+async function bytesOf(request: IncomingMessage, most: number): Promise<Buffer | undefined> {
+  const body = new BoundedBody(request, most)
+  try {
+    return Buffer.concat(await Array.fromAsync(body))
+  } catch (error) {
+    if (body.isTooLarge) return undefined
+    throw error
+  }
+}
+
+/** Nobody has checked who sends it: whoever takes it decides that before anything of the body is held. */
+const webRequest = ({ headers }: IncomingMessage, body: BoundedBody): Request =>
   new Request('http://environment.invalid/v1/callback', {
     method: 'POST',
     headers: { authorization: headers.authorization ?? '', 'content-type': headers['content-type'] ?? '' },
-    body: new Uint8Array(body),
+    body: ReadableStream.from(body),
+    duplex: 'half',
   })
 
-async function send(response: ServerResponse, answered: Response): Promise<void> {
+/** @param mayGoOn whether the connection may be used again: what remains of a request is not read */
+async function send(response: ServerResponse, answered: Response, mayGoOn = true): Promise<void> {
   const body = Buffer.from(await answered.arrayBuffer())
-  response.writeHead(answered.status, { 'content-type': 'application/json', 'content-length': body.length }).end(body)
+  const headers = { 'content-type': 'application/json', 'content-length': body.length }
+  response.writeHead(answered.status, { ...headers, ...(!mayGoOn && { connection: 'close' }) }).end(body)
 }
 
 /** Ends the connection as well: what remains of the request is not read. */

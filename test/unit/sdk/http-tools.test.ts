@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -590,6 +590,18 @@ describe('serveEnvironment()', () => {
     expect((await post('/v1/operations', '{')).status).toBe(400)
     expect((await post('/v1/operations', {})).status).toBe(400)
     expect((await post('/v1/operations', 'x'.repeat(2 ** 20 + 1))).status).toBe(413)
+  })
+
+  it('reads nothing of what comes without the capability of a call', async () => {
+    const outgoing = request(`${served.url}/v1/callback`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${'0'.repeat(64)}`, 'content-length': 2 ** 20 },
+    })
+    outgoing.on('error', () => {})
+    outgoing.flushHeaders()
+    const [{ statusCode, headers }] = (await once(outgoing, 'response')) as [IncomingMessage]
+    outgoing.destroy()
+    expect({ statusCode, connection: headers.connection }).toEqual({ statusCode: 403, connection: 'close' })
   })
 
   it('lets somebody else say who may come in, and leaks nothing of what fails', async () => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { clip } from '../../kernel/errors.ts'
+import { clip, messageOf } from '../../kernel/errors.ts'
 import type { Json } from '../../kernel/json.ts'
 import {
   ENVIRONMENT_CONTRACT,
@@ -157,8 +157,11 @@ export class Controller {
     const own = request.type === 'setup' ? request.configuration : null
     const configuration = operation.configuration ?? own
     const client = this.#client(operation.context, 'the operation', over)
+    const options = await parsedOptions(this.#contract.options, configuration)
+    // Checks take of the time of the operation: what is late or cancelled by then is not begun.
+    parts.signal.throwIfAborted()
     return Object.freeze<OperationContext<never>>({
-      options: (await parsedOptions(this.#contract.options, configuration)) as never,
+      options: options as never,
       configuration: deepFrozen(configuration),
       sessionId: session_id,
       environment: Object.freeze({ ...binding }),
@@ -191,17 +194,27 @@ async function callMethod(
   const what = `Cannot call "${request.name}"`
   const given = await input.safeParseAsync(request.input)
   if (!given.success) throw new BrainError(0, 'invalid_input', clip(`${what}: ${z.prettifyError(given.error)}`))
+  ctx.signal.throwIfAborted()
   const value: unknown = await run(given.data, ctx)
-  if (output === undefined) return { type: 'result', output: jsonOf(value ?? null, 'output') }
+  if (output === undefined) return resultOf(value ?? null)
   const made = await output.safeParseAsync(value)
   if (!made.success)
     throw new BrainError(0, 'invalid_output', clip(`${what}: its output: ${z.prettifyError(made.error)}`))
-  return { type: 'result', output: jsonOf(made.data, 'output') }
+  return resultOf(made.data)
+}
+
+/** @throws BrainError `invalid_output` */
+function resultOf(value: unknown): EnvironmentReceipt {
+  try {
+    return { type: 'result', output: jsonOf(value, 'output') }
+  } catch (cause) {
+    throw new BrainError(0, 'invalid_output', clip(`Cannot answer with the output: ${messageOf(cause)}`), { cause })
+  }
 }
 
 /** Whatever says otherwise after a finish that Brain has acknowledged is not looked at. */
 function receiptOfExecution(value: unknown, hosted: HostedExecution): EnvironmentReceipt {
-  if (value !== undefined) return { type: 'result', output: jsonOf(value, 'output') }
+  if (value !== undefined) return resultOf(value)
   if (hosted.isFinished) return { type: 'accepted' }
   return hosted.isAgentloop ? { type: 'result', output: {} } : { type: 'returned' }
 }

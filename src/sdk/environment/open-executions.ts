@@ -15,7 +15,11 @@ export class OpenExecution {
   /** @param deadlineMs what is left of its deadline; undefined = none */
   constructor(deadlineMs: number | undefined, onDeadline: () => void) {
     this.deadline = deadlineMs === undefined ? undefined : new Date(Date.now() + deadlineMs)
-    if (deadlineMs !== undefined) this.#timer = setLongTimeout(onDeadline, deadlineMs)
+    if (deadlineMs === undefined) return
+    this.#timer = setLongTimeout(() => {
+      onDeadline()
+      this.interrupt(passed())
+    }, deadlineMs)
   }
 
   /** Tells its handler that nobody waits for it. */
@@ -46,7 +50,7 @@ export class OpenExecutions {
 
   add(key: OperationKey, deadlineMs: number | undefined): OpenExecution {
     const name = nameOf(key)
-    const execution = new OpenExecution(deadlineMs, () => this.#end(name, passed()))
+    const execution = new OpenExecution(deadlineMs, () => this.remove(key))
     this.#open.set(name, execution)
     for (const oldest of this.#open.keys()) {
       if (this.#open.size <= MOST_OPEN) break
@@ -61,19 +65,18 @@ export class OpenExecutions {
   }
 
   cancel(target: OperationKey): void {
-    this.#end(nameOf(target), cancelled())
+    this.#cancel(nameOf(target))
   }
 
   /** All executions of an environment whose session lets go of it. */
   cancelAll({ session_id, environment }: OperationKey): void {
-    for (const name of this.#open.keys())
-      if (name.startsWith(`${session_id} ${environment} `)) this.#end(name, cancelled())
+    for (const name of this.#open.keys()) if (name.startsWith(`${session_id} ${environment} `)) this.#cancel(name)
   }
 
-  #end(name: string, reason: DOMException): void {
+  #cancel(name: string): void {
     const execution = this.#open.get(name)
     this.#open.delete(name)
-    execution?.interrupt(reason)
+    execution?.interrupt(cancelled())
   }
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { BrainError, environmentHandler, environmentReporter, type EnvironmentHandler } from '../../../src/sdk/index.ts'
@@ -545,11 +546,21 @@ describe('an execution', () => {
     await expect(open[0].execution.emit('late', null)).rejects.toMatchObject({ name: 'AbortError' })
   })
 
-  it('is told of that among the newest 4096 that are open', async () => {
+  it('is told of that among the newest 4096 that are open, and of its deadline in any case', async () => {
     const signals: AbortSignal[] = []
-    handler = environmentHandler({ execute: (_, { signal }) => void signals.push(signal), cancel: () => undefined })
+    const deadlines: Promise<unknown>[] = []
+    handler = environmentHandler({
+      execute: (_, { signal, deadline }) => {
+        signals.push(signal)
+        if (deadline !== undefined) deadlines.push(once(signal, 'abort'))
+      },
+      cancel: () => undefined,
+    })
     const executed = Array.from({ length: 4097 }, () => operation(execute()))
+    await handler.run(operation({ ...execute(), deadline_ms: 500 }))
+    signals.length = 0
     for (const command of executed) await handler.run(command)
+    await Promise.all(deadlines)
     for (const { operation: target } of executed.slice(0, 2))
       await handler.run(operation({ type: 'cancel', target_sequence: target.sequence }))
     expect(signals.slice(0, 3).map(({ aborted }) => aborted)).toEqual([false, true, false])
@@ -584,6 +595,47 @@ describe('an execution', () => {
     await receiptOf({ type: 'cancel', target_sequence: commands.last })
     expect(await late).toMatchObject({ type: 'failure', code: 'cancelled' })
     expect(await begun.promise).toBeGreaterThan(0)
+  })
+
+  it('fails the same way with what Node makes of the signal', async () => {
+    handler = environmentHandler({ execute: (_, { signal }) => setTimeout(60_000, undefined, { signal }) })
+    expect(await receiptOf({ ...execute(), deadline_ms: 5 })).toMatchObject({
+      type: 'failure',
+      code: 'timeout',
+      message: 'The deadline of the call has passed',
+    })
+  })
+
+  it('and a method fail with what is no JSON', async () => {
+    const run = () => ({ when: new Date() })
+    handler = environmentHandler({
+      execute: run,
+      methods: { look: { description: 'Looks', input: z.object({}), run } },
+    })
+    const failure = { type: 'failure', code: 'invalid_output', message: expect.stringContaining('output.when') }
+    expect(await receiptOf(execute())).toMatchObject(failure)
+    expect(await receiptOf({ type: 'call', name: 'look', input: {} })).toMatchObject(failure)
+  })
+
+  it('does not begin when it is cancelled while its configuration is looked at', async () => {
+    const looking = Promise.withResolvers<void>()
+    const looked = Promise.withResolvers<boolean>()
+    let begun = 0
+    handler = environmentHandler({
+      options: z.object({}).refine(() => {
+        looking.resolve()
+        return looked.promise
+      }),
+      execute: () => void begun++,
+      teardown: () => undefined,
+    })
+    const executing = receiptOf(execute())
+    await looking.promise
+    const ending = handler.run(operation({ type: 'teardown' }))
+    looked.resolve(true)
+    expect(await executing).toMatchObject({ type: 'failure', code: 'cancelled' })
+    expect(await ending).toMatchObject({ receipt: { type: 'accepted' } })
+    expect(begun).toBe(0)
   })
 
   it('stops when its request is given up, and is unknown when it does not stop', async () => {

@@ -1,6 +1,7 @@
 // The published entry `@aexhq/brain/http/server`: the bridge between Brain and applications, and a listener. For Node.
 export { createHttpEnvironment } from './http/http-environment.ts'
-export type { Approval, BridgeCall, HttpEnvironment, HttpEnvironmentOptions } from './http/http-environment.ts'
+export type { Approval, Authorize, BridgeCall } from './http/approval.ts'
+export type { HttpEnvironment, HttpEnvironmentOptions } from './http/http-environment.ts'
 export type { ApplicationAnswer, ApplicationRequest, SendToApplication } from './http/application-request.ts'
 export { serveEnvironment } from './http/serve-environment.ts'
 export type { ServedEnvironment, ServeOptions } from './http/serve-environment.ts'

@@ -9,42 +9,14 @@ import { environmentHandler } from '../environment/environment-handler.ts'
 import type { ExecuteContext, ExecuteRequest, OperationContext } from '../environment/environment-contract.ts'
 import { membersOf } from '../strict-members.ts'
 import { sendGuarded, type SendToApplication } from './application-request.ts'
+import { approved, denied, type Approved, type Authorize, type BridgeCall } from './approval.ts'
 import { Relay } from './relay.ts'
-import { answerSchema, definitionSchema, LONGEST_CALL_MS, USUAL_CALL_MS, type HttpToolAnswer } from './tool-call.ts'
-
-/** What a bridge is to do, for whoever operates it. */
-export type BridgeCall = {
-  /** `call` is a call of the method `inspect`. */
-  readonly operation: 'setup' | 'execute' | 'call'
-  readonly sessionId: string
-  readonly environment: string
-  /** As `http()` and `application()` have made it; nobody has checked who wrote it. */
-  readonly configuration:
-    | { readonly binding: string }
-    | { readonly type: 'application'; readonly endpoint: string; readonly timeoutMs: number }
-  /** The tool that is to be called. */
-  readonly tool?: string
-}
-
-/** What an operator approves. */
-export type Approval = {
-  /** Where the application takes calls; the endpoint of `application()` when absent. */
-  readonly endpoint?: string
-  /** What the bridge shows there, as a bearer. */
-  readonly token?: string
-  /** Names of the tools that may be called. */
-  readonly tools: readonly string[]
-  /** Milliseconds that a call may take, at most 300000; 30000 when absent. That of `application()` may be less. */
-  readonly timeoutMs?: number
-}
+import { answerSchema, definitionSchema, type HttpToolAnswer } from './tool-call.ts'
 
 /** What {@link createHttpEnvironment} takes. */
 export type HttpEnvironmentOptions = {
   /** Asked again for every operation. Nothing, or whatever is thrown, is `denied`. */
-  readonly authorize: (
-    call: BridgeCall,
-    signal: AbortSignal,
-  ) => Approval | undefined | null | Promise<Approval | undefined | null>
+  readonly authorize: Authorize
   /** Where applications reach {@link HttpEnvironment.callback}; without it no `applicationTool()` is called. */
   readonly callbackUrl?: string | (() => string)
   /** Lets calls also go to http, to other ports than 443 and to addresses that are not public. False when absent. */
@@ -67,29 +39,10 @@ export type HttpEnvironment = {
 const WHAT = 'Cannot make an HTTP environment'
 const MOST_ANSWER_BYTES = 4 * 2 ** 20
 
-const configurationSchema = z.union([
-  z.strictObject({ binding: z.string() }),
-  z.strictObject({
-    type: z.literal('application'),
-    endpoint: z.string(),
-    timeoutMs: z.number().positive().max(LONGEST_CALL_MS),
-  }),
-])
-
 const implementationSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('http_tool'), definition: definitionSchema, configuration: z.strictObject({}) }),
   z.strictObject({ type: z.literal('application_tool'), definition: definitionSchema, options: z.custom<Json>() }),
 ])
-
-const approvalSchema = z.strictObject({
-  endpoint: z.string().optional(),
-  token: z
-    .string()
-    .regex(/^[\x21-\x7e]+$/)
-    .optional(),
-  tools: z.array(z.string()),
-  timeoutMs: z.number().positive().max(LONGEST_CALL_MS).default(USUAL_CALL_MS),
-})
 
 /**
  * Makes a bridge: an environment that calls functions of applications over HTTP (contract 5.6), one request a call. It
@@ -124,13 +77,6 @@ export function createHttpEnvironment(options: HttpEnvironmentOptions): HttpEnvi
   return Object.freeze<HttpEnvironment>({ methods, handle: run, callback: (request) => bridge.relay.take(request) })
 }
 
-type Approving = {
-  readonly endpoint: string
-  readonly token: string | undefined
-  readonly tools: string[]
-  readonly timeoutMs: number
-}
-
 class Bridge {
   readonly relay = new Relay()
   readonly #options: HttpEnvironmentOptions
@@ -141,31 +87,9 @@ class Bridge {
     this.#send = options.request ?? sendGuarded(options.allowPrivateEndpoints === true)
   }
 
-  /** @throws BrainError `denied`; `invalid_configuration` */
-  async approve(operation: BridgeCall['operation'], ctx: OperationContext, tool?: string): Promise<Approving> {
-    const parsed = configurationSchema.safeParse(ctx.configuration)
-    if (!parsed.success)
-      throw new BrainError(
-        0,
-        'invalid_configuration',
-        'Cannot use the configuration: it is none of http() and application()',
-      )
-    const configuration = parsed.data
-    const about = { operation, sessionId: ctx.sessionId, environment: ctx.environment.name, configuration }
-    const call: BridgeCall = { ...about, ...(tool !== undefined && { tool }) }
-    const approval = await (async () => this.#options.authorize(call, ctx.signal))().catch(() => undefined)
-    // Why not is between the operator and whoever asks.
-    if (approval === undefined || approval === null) throw denied('it is not approved')
-    const { endpoint, token, tools, timeoutMs } = approvalSchema.parse(approval)
-    const isApplication = 'type' in configuration
-    const where = endpoint ?? (isApplication ? configuration.endpoint : undefined)
-    if (where === undefined || !isEndpoint(where)) throw denied('there is no endpoint that can be used')
-    return {
-      endpoint: where,
-      token,
-      tools,
-      timeoutMs: Math.ceil(isApplication ? Math.min(timeoutMs, configuration.timeoutMs) : timeoutMs),
-    }
+  /** @throws as {@link approved} does */
+  approve(operation: BridgeCall['operation'], ctx: OperationContext, tool?: string): Promise<Approved> {
+    return approved(this.#options.authorize, { operation, tool }, ctx)
   }
 
   async execute({ implementation, input }: ExecuteRequest, ctx: ExecuteContext): Promise<Json | undefined> {
@@ -209,7 +133,7 @@ class Bridge {
     if (answer.type === 'failure') throw new BrainError(0, answer.code, answer.message)
   }
 
-  async #ask(body: object, { endpoint, token, timeoutMs }: Approving, signal: AbortSignal): Promise<HttpToolAnswer> {
+  async #ask(body: object, { endpoint, token, timeoutMs }: Approved, signal: AbortSignal): Promise<HttpToolAnswer> {
     const headers = {
       'content-type': 'application/json',
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
@@ -249,15 +173,7 @@ async function plain({ execution }: ExecuteContext, answer: HttpToolAnswer): Pro
   return outcome
 }
 
-function isEndpoint(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, username, password } = new URL(text)
-  return ['http:', 'https:'].includes(protocol) && username === '' && password === ''
-}
-
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(messageOf(error)))
-
-const denied = (reason: string): BrainError => new BrainError(0, 'denied', `Cannot call the application: ${reason}`)
 
 const unreadable = (reason: string): BrainError =>
   new BrainError(0, 'unknown', `No usable answer of the application came back: ${reason}`)

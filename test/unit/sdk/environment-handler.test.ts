@@ -139,7 +139,7 @@ describe('a controller', () => {
     expect(await call('quiet', null)).toEqual({ type: 'result', output: null })
     expect(await call('add', { n: 'x' })).toMatchObject({ type: 'failure', code: 'invalid_input', retryable: false })
     expect(await call('add', { n: 0 })).toMatchObject({ type: 'failure', code: 'invalid_output' })
-    expect(await call('odd', null)).toMatchObject({ code: 'environment_error', message: expect.stringMatching('Date') })
+    expect(await call('odd', null)).toMatchObject({ code: 'invalid_output', message: expect.stringMatching('Date') })
     for (const name of ['inspect', 'toString', 'constructor'])
       expect(await call(name, {})).toMatchObject({ type: 'failure', code: 'unsupported' })
   })

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { application, applicationTool, http, httpTool } from '../../../src/sdk/http.ts'
@@ -462,6 +463,36 @@ describe('a call over HTTP', () => {
     expect(await callPlain()).toMatchObject(receipt)
     expect(observed).toHaveLength(1)
     expect(brain.requests).toEqual([])
+  })
+
+  it('is not made when it is cancelled before it is approved, whenever that is', async () => {
+    const asking = Promise.withResolvers<void>()
+    const approving = Promise.withResolvers<Approval | undefined>()
+    const sent: unknown[] = []
+    const slow = createHttpEnvironment({
+      authorize: () => {
+        asking.resolve()
+        return approving.promise
+      },
+      request: (request) => {
+        sent.push(request)
+        return Promise.resolve({ status: 200, body: '{"type":"success","value":1}' })
+      },
+    })
+    const call = commands.next(execute(descriptorOf(httpTool(plain, { env: env1() })), { id: '1' }), configuration1())
+    const calling = slow.handle(call)
+    await asking.promise
+    await slow.handle(commands.next({ type: 'cancel', target_sequence: call.operation.sequence }, configuration1()))
+    expect((await calling).receipt).toMatchObject({ type: 'failure', code: 'cancelled' })
+    approving.resolve(approval)
+    await setImmediate()
+    expect(sent).toEqual([])
+  })
+
+  it('is denied when its operator approves in a way that cannot be used, and nothing of that is told', async () => {
+    approval = { tools: ['lookup'], token: 'secret\n' }
+    const message = 'Cannot call the application: authorize gave no approval: token cannot be used'
+    expect(await callPlain()).toMatchObject({ type: 'failure', code: 'denied', message })
   })
 
   it('that is delivered again is not made again', async () => {

@@ -29,10 +29,11 @@ class TypeWriter {
   typeOf(schema: Json | undefined): string {
     if (schema === false) return 'never'
     if (!isJsonObject(schema)) return 'unknown'
-    const { $ref, anyOf, oneOf, allOf, type } = schema
+    const { $ref, anyOf, oneOf, allOf, not, type } = schema
     if (typeof $ref === 'string') return this.#nameOf($ref)
     if ('const' in schema) return JSON.stringify(schema['const'])
     if (Array.isArray(schema['enum'])) return union(schema['enum'].map((value: Json) => JSON.stringify(value)))
+    if (isJsonObject(not) && Object.keys(not).length === 0) return 'never'
     const branches = anyOf ?? oneOf
     if (Array.isArray(branches)) return union(branches.map((branch: Json) => this.typeOf(branch)))
     if (Array.isArray(allOf) && type === undefined)
@@ -69,15 +70,24 @@ class TypeWriter {
     }
   }
 
-  #list({ prefixItems, items }: JsonObject): string {
+  #list({ prefixItems, items, minItems: least = 0 }: JsonObject): string {
     if (!Array.isArray(prefixItems)) return `readonly (${this.typeOf(items)})[]`
+    const places = prefixItems.map((item: Json, index) =>
+      index < Number(least) ? this.typeOf(item) : `(${this.typeOf(item)})?`,
+    )
     const rest = items === undefined || items === false ? [] : [`...readonly (${this.typeOf(items)})[]`]
-    return `readonly [${[...prefixItems.map((item: Json) => this.typeOf(item)), ...rest].join(', ')}]`
+    return `readonly [${[...places, ...rest].join(', ')}]`
   }
 
-  #object({ properties, required, additionalProperties: rest }: JsonObject): string {
+  #object({ properties: described, required, additionalProperties: rest, propertyNames }: JsonObject): string {
     const needed = new Set(Array.isArray(required) ? required : [])
-    const members = Object.entries(isJsonObject(properties) ? properties : {}).map(
+    const own = isJsonObject(described) ? described : {}
+    const keys = Object.keys(own).length === 0 ? keysOf(propertyNames) : undefined
+    if (keys !== undefined) {
+      const properties = Object.fromEntries(keys.map((key) => [key, rest ?? {}]))
+      return this.#object({ properties, required: [...needed], additionalProperties: false })
+    }
+    const members = Object.entries(own).map(
       ([name, schema]) => `readonly ${memberName(name)}${needed.has(name) ? '' : '?'}: ${this.typeOf(schema)}`,
     )
     const isOpen = isJsonObject(rest) || (members.length === 0 && rest !== false)
@@ -101,6 +111,12 @@ class TypeWriter {
     }
     return place
   }
+}
+
+/** The only names that members may have; undefined when there are others. */
+function keysOf(propertyNames: Json | undefined): readonly string[] | undefined {
+  const names = isJsonObject(propertyNames) ? propertyNames['enum'] : undefined
+  return Array.isArray(names) ? names.filter((name): name is string => typeof name === 'string') : undefined
 }
 
 const union = (types: readonly string[]): string => [...new Set(types)].join(' | ') || 'never'

@@ -273,9 +273,23 @@ describe('typescriptOfSchema()', () => {
     [{ type: 'integer' }, 'number'],
     [{ type: 'array' }, 'readonly (unknown)[]'],
     [{ type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'boolean' }] } }, 'readonly (string | boolean)[]'],
+    [{ not: {} }, 'never'],
     [
-      { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'null' } },
+      { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'null' }, minItems: 1 },
       'readonly [string, ...readonly (null)[]]',
+    ],
+    [
+      { type: 'array', prefixItems: [{ type: 'string' }, { type: ['number', 'null'] }], items: false, minItems: 1 },
+      'readonly [string, (number | null)?]',
+    ],
+    [
+      {
+        type: 'object',
+        propertyNames: { type: 'string', enum: ['x', 'y'] },
+        additionalProperties: { type: 'boolean' },
+        required: ['x'],
+      },
+      '{ readonly x: boolean; readonly y?: boolean }',
     ],
     [{ type: 'object' }, '{ readonly [member: string]: unknown }'],
     [{ type: 'object', additionalProperties: false }, 'Readonly<Record<string, never>>'],

@@ -60,13 +60,9 @@ export type {
   OperationContext,
   SetupAnswer,
 } from './environment/environment-contract.ts'
-export type {
-  ExecutionServices,
-  JournalEvent,
-  KeyValues,
-  ToolInvocation,
-  ToolReturn,
-} from './environment/execution-services.ts'
+export type { EventPage, ToolReturn } from './agentloop/agentloop-context.ts'
+export type { WireEvent as JournalEvent } from './client/session-event.ts'
+export type { ExecutionServices, KeyValues, ToolInvocation } from './environment/execution-services.ts'
 export { environmentReporter } from './environment/observations.ts'
 export type { Observer, Reporter } from './environment/observations.ts'
 export type { EnvironmentServices } from './host/environment-services.ts'

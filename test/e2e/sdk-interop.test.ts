@@ -246,6 +246,14 @@ describe('tools for other clients', () => {
     })
   })
 
+  it('reads a report as the AI SDK gives it: in an object, and by itself in version 5', () => {
+    const report = { isError: true, text: 'gone', value: null }
+    for (const { toModelOutput } of Object.values(aiSdkTools(session, placed)))
+      expect([toModelOutput({ output: report }), toModelOutput(report)]).toEqual(
+        Array.from({ length: 2 }, () => ({ type: 'error-text', value: 'gone' })),
+      )
+  })
+
   it('refuses what no provider could use, before any request', () => {
     expect(() => openaiChatTools(session, [weather(), weather({ env: hostEnv({ name: 'shop' }) })])).toThrow(
       'two named "weather"',

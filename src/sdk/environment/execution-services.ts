@@ -2,6 +2,7 @@ import type { Json } from '../../kernel/json.ts'
 import { Lock } from '../../kernel/lock.ts'
 import type { Message, ModelRequest, ModelResult } from '../../contract/message.ts'
 import type { ToolOutput } from '../../contract/outcome.ts'
+import type { EventPage, ToolReturn } from '../agentloop/agentloop-context.ts'
 import { BrainError } from '../brain-error.ts'
 import { checkIdentifier } from '../declare/names.ts'
 import { environmentServices, type EnvironmentServices } from '../host/environment-services.ts'
@@ -19,23 +20,6 @@ export type ToolInvocation = {
   /** Needed where the environment's reference has another sequence than 1. */
   readonly environment_sequence?: number
   readonly input: Json
-}
-
-/** A record of the journal as the wire has it (contract 3.1). */
-export type JournalEvent = {
-  readonly sequence: number
-  readonly recorded_at_ms: number
-  readonly event_type: string
-  readonly data: Json
-  readonly origin?: Json
-}
-
-/** What a dispatched tool call has come to when it released its loop (contract 7.3). */
-export type ToolReturn = {
-  readonly call_id: string
-  readonly sequence: number
-  readonly events: readonly JournalEvent[]
-  readonly finished: boolean
 }
 
 /** Values that outlive a turn. */
@@ -73,9 +57,7 @@ export interface ExecutionServices {
   /** Of an agentloop: calls tools. Answers when every one has released, in the order of `calls`. */
   readonly dispatch: (calls: readonly ToolInvocation[]) => Promise<readonly ToolReturn[]>
   /** Of an agentloop: what is in the journal after `after`. */
-  readonly events: (
-    after: number,
-  ) => Promise<{ readonly events: readonly JournalEvent[]; readonly next_cursor: number }>
+  readonly events: (after: number) => Promise<EventPage>
   /** Of an agentloop: what the conversation is from now on. */
   readonly setTranscript: (messages: readonly Message[]) => Promise<number>
   /** Of an agentloop. */

@@ -24,8 +24,8 @@ export type AiSdkTool = {
   readonly inputSchema: any
   /** Makes the call. @throws BrainError when the server does not take it, and the reason of the signal */
   readonly execute: (input: unknown, options: { readonly abortSignal?: AbortSignal | undefined }) => Promise<CallReport>
-  /** What of the report the model is told. */
-  readonly toModelOutput: (options: { readonly output: CallReport }) => AiSdkOutput
+  /** What of the report the model is told; version 5 gives the report itself. */
+  readonly toModelOutput: (options: { readonly output: CallReport } | CallReport) => AiSdkOutput
 }
 
 /** What the AI SDK sends to its model for a result. */
@@ -55,7 +55,10 @@ export function aiSdkTools(
       inputSchema: schemaOf(definition.input_schema),
       execute: (input, { abortSignal }) =>
         caller.run(name, typeof input === 'string' ? [input] : (input as Json), abortSignal && { signal: abortSignal }),
-      toModelOutput: ({ output: { text, isError } }) => ({ type: isError ? 'error-text' : 'text', value: text }),
+      toModelOutput: (options) => {
+        const { text, isError } = 'output' in options ? options.output : options
+        return { type: isError ? 'error-text' : 'text', value: text }
+      },
     },
   ])
   return Object.fromEntries(offered)

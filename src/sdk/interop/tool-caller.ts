@@ -1,5 +1,5 @@
 import { clip, messageOf } from '../../kernel/errors.ts'
-import { parseJson, type Json, type JsonObject } from '../../kernel/json.ts'
+import { parseJson, type Json } from '../../kernel/json.ts'
 import type { SessionHandle } from '../client/session-handle.ts'
 import { isPlacedTool, type PlacedTool } from '../declare/tool.ts'
 import { refusal, reportOf, type CallReport } from './call-report.ts'
@@ -78,6 +78,3 @@ export function checkTools(tools: readonly PlacedTool[]): void {
   if (twice !== undefined)
     throw new TypeError(`${WHAT}: there are two named "${twice}": give the one whose environment is to run it`)
 }
-
-/** What a model is told of a tool, with its schema in the words of a provider. */
-export type OfferedTool = { readonly name: string; readonly description: string; readonly schema: JsonObject }

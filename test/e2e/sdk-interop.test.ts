@@ -326,6 +326,7 @@ describe('tools for other clients', () => {
       await expect(session.call('weather', { city: 'x' }, { signal: controller.signal })).rejects.toThrow('enough')
       await expect(session.call('nowhere', {})).rejects.toMatchObject({ name: 'BrainError', code: 'not_found' })
       await expect(session.call('weather', {}, { env: 'x' } as never)).rejects.toThrow('no member "env"')
+      await expect(session.call('weather', {}, { wait: 'finish' as never })).rejects.toThrow('wait must be one of')
     })
   })
 })

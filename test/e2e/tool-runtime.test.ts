@@ -160,6 +160,20 @@ describe('runToolHandler()', () => {
     expect(await loading).toMatchObject({ code: 'cancelled' })
   })
 
+  it.each([
+    ['throws', () => Promise.reject(new Error('no such tool')), 'no such tool'],
+    [
+      'throws at once',
+      () => {
+        throw new Error('no such tool')
+      },
+      'no such tool',
+    ],
+    ['gives nothing', () => Promise.resolve(undefined as never), 'Cannot load a tool: toolSource gave none'],
+  ])('ends when the function that loads the tool %s', async (_what, toolSource, message) => {
+    expect(await runToolHandler(toolSource, callOf('all').frame)).toMatchObject({ code: 'tool_unavailable', message })
+  })
+
   it('says what cannot be loaded', async () => {
     for (const [tool, code] of [
       ['none', 'tool_unavailable'],

@@ -37,6 +37,8 @@ export type CallOptions = KeyOptions & {
 
 const CALL_OPTIONS = ['environment', 'deadlineMs', 'wait', 'signal', 'idempotencyKey']
 
+const WAITS: readonly unknown[] = ['released', 'finished', 'started']
+
 const FOLLOW_AGAIN_MS = 250
 
 /**
@@ -119,13 +121,15 @@ export class SessionHandle {
    * no record of it wakes the agentloop, and the model is not told. A call that ends badly resolves too: see its `outcome`.
    *
    * @param input what its input schema accepts; else the call ends with `invalid_input`
-   * @throws TypeError for an option that is not known
+   * @throws TypeError for an option that is not known, or another `wait` than the three
    * @throws BrainError `not_found` for a tool that the session does not have; `invalid_request` when the session is over,
    * or when the tool is in several environments and none is named
    */
   async call(name: string, input: Json, options: CallOptions = {}): Promise<ToolCallAnswer> {
     membersOf(options, CALL_OPTIONS, `Cannot call tool ${JSON.stringify(name)}`)
     const { environment, deadlineMs, wait = 'released', signal, idempotencyKey: key = crypto.randomUUID() } = options
+    if (!WAITS.includes(wait))
+      throw new TypeError(`Cannot call tool ${JSON.stringify(name)}: wait must be one of ${WAITS.join(', ')}`)
     signal?.throwIfAborted()
     const body = {
       input,

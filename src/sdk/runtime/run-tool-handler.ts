@@ -22,9 +22,17 @@ export async function runToolHandler(
   { implementation, service, ...call }: ToolFrame,
   signal?: AbortSignal,
 ): Promise<ToolEnd> {
-  const loading = typeof toolSource === 'string' ? loadTool(implementation, toolSource) : toolSource(implementation)
+  const loading = loadedFrom(toolSource, implementation)
   const loaded = await Promise.race([loading.catch(unavailable), stopped(loading, call, signal)])
   return 'executable' in loaded ? runTool(loaded, call, service, signal) : loaded
+}
+
+/** @throws what loading fails with; TypeError for what was loaded and is no tool */
+async function loadedFrom(toolSource: ToolSource, implementation: unknown): Promise<LoadedTool> {
+  if (typeof toolSource === 'string') return loadTool(implementation, toolSource)
+  const loaded = (await toolSource(implementation)) as LoadedTool | undefined
+  if (loaded?.executable === undefined) throw new TypeError('Cannot load a tool: toolSource gave none')
+  return loaded
 }
 
 /** A module may take as long as it likes to be evaluated, or for ever: nobody waits for it longer than for the call. */

@@ -1,6 +1,9 @@
 import { MAX_JSON_DEPTH, type Json } from '../kernel/json.ts'
 import { isPlainObject } from './strict-members.ts'
 
+/** Levels of what carries a value: a value may have 64 by itself, as Brain takes it. */
+export const MOST_CARRIER_DEPTH = MAX_JSON_DEPTH + 16
+
 /**
  * Copies a value that is JSON as it stands: nothing is left out or converted in silence.
  *

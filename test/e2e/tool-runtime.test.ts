@@ -243,6 +243,13 @@ describe('brain-tool-runtime', () => {
     expect(asked.at(-1)).toEqual({ method: 'finish', input: { status: 'ok', value } })
   })
 
+  it('takes inputs as deep as Brain does', async () => {
+    const deep = Array.from({ length: 62 }).reduce<unknown>((inner) => [inner], [])
+    const { frame, asked } = callOf('fails', { how: 'finish', value: { n: 1 }, deep })
+    expect(await runToolProcess(start(), frame)).toEqual({ type: 'returned' })
+    expect(asked).toEqual([{ method: 'finish', input: { status: 'ok', value: { n: 1 } } }])
+  })
+
   it('tells the tool of a cancellation, and ends', async () => {
     const stop = new AbortController()
     const { frame } = callOf('waits', {}, { answer: () => void setImmediate(() => stop.abort()) })

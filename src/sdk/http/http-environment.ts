@@ -7,6 +7,7 @@ import { BrainError, isBrainError } from '../brain-error.ts'
 import type { Fetch } from '../client/transport.ts'
 import { environmentHandler } from '../environment/environment-handler.ts'
 import type { ExecuteContext, ExecuteRequest, OperationContext } from '../environment/environment-contract.ts'
+import { MOST_CARRIER_DEPTH } from '../json-value.ts'
 import { membersOf } from '../strict-members.ts'
 import { sendGuarded, type SendToApplication } from './application-request.ts'
 import { approved, denied, type Approved, type Authorize, type BridgeCall } from './approval.ts'
@@ -158,7 +159,7 @@ class Bridge {
 
 function readAnswer(text: string): HttpToolAnswer {
   try {
-    return answerSchema.parse(parseJson(text, 'the answer')) as HttpToolAnswer
+    return answerSchema.parse(parseJson(text, 'the answer', MOST_CARRIER_DEPTH)) as HttpToolAnswer
   } catch {
     throw unreadable('it is malformed')
   }

@@ -4,6 +4,7 @@ import type { Callback } from '../../contract/environment-protocol.ts'
 import { boundedText } from '../bounded-text.ts'
 import { BrainError, isBrainError } from '../brain-error.ts'
 import type { ExecutionServices } from '../environment/execution-services.ts'
+import { MOST_CARRIER_DEPTH } from '../json-value.ts'
 import { RELAYED } from './tool-call.ts'
 
 /** What an application may say of one call at once. */
@@ -67,7 +68,7 @@ async function relay(capability: Capability, request: Request): Promise<Response
   try {
     const text = await boundedText(request.body, MOST_BYTES)
     if (text === undefined) return refusal(413, 'invalid_request', `The body takes more than ${MOST_BYTES} bytes`)
-    const body = parseJson(text, 'the body')
+    const body = parseJson(text, 'the body', MOST_CARRIER_DEPTH)
     // What takes longer to arrive than its call is too late.
     if (!capability.isOpen) return noSuchCall()
     const saying = forward(capability, body)

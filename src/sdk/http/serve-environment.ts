@@ -6,6 +6,7 @@ import { messageOf } from '../../kernel/errors.ts'
 import { parseJson } from '../../kernel/json.ts'
 import { isBrainError } from '../brain-error.ts'
 import type { EnvironmentHandler } from '../environment/environment-contract.ts'
+import { MOST_CARRIER_DEPTH } from '../json-value.ts'
 import { membersOf } from '../strict-members.ts'
 
 /** What {@link serveEnvironment} takes: exactly one of `token` and `authenticate`. */
@@ -122,7 +123,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, servin
   const gone = new AbortController()
   response.once('close', () => gone.abort(new DOMException('Brain does not wait any more', 'AbortError')))
   try {
-    const command = parseJson(body.toString(), 'the command', DEEPEST)
+    const command = parseJson(body.toString(), 'the command', MOST_CARRIER_DEPTH)
     return send(response, Response.json(await handle(command, gone.signal)))
   } catch (error) {
     const isRefusal = isBrainError(error) && error.code === 'invalid_request'
@@ -130,9 +131,6 @@ async function answer(request: IncomingMessage, response: ServerResponse, servin
     return refuse(response, 500, 'internal', 'The environment failed')
   }
 }
-
-/** Inputs as deep as Brain takes them, inside a command. */
-const DEEPEST = 80
 
 /** A body that is read when somebody asks for it, and to its bound. */
 class BoundedBody {

@@ -1,12 +1,12 @@
 import { clip, messageOf } from '../../kernel/errors.ts'
-import type { Json } from '../../kernel/json.ts'
+import { parseJson, type Json } from '../../kernel/json.ts'
 import { boundedText } from '../bounded-text.ts'
 import { BrainError } from '../brain-error.ts'
 import type { Fetch } from '../client/transport.ts'
 import { isPlacedTool, type HostExecutable, type PlacedTool } from '../declare/tool.ts'
 import { CallbackClient } from '../environment/callback-client.ts'
 import { faultsOf, publishedOutcome } from '../host/published-outcome.ts'
-import { canonicalText, jsonOf } from '../json-value.ts'
+import { canonicalText, jsonOf, MOST_CARRIER_DEPTH } from '../json-value.ts'
 import { membersOf } from '../strict-members.ts'
 import { plainContext, RelayedCall } from './application-context.ts'
 import {
@@ -91,7 +91,7 @@ const answered = (status: number, answer: HttpToolAnswer): Response =>
 /** @returns what is wrong with it, where it is no call */
 function callOf(text: string): HttpToolCall | string {
   try {
-    const parsed = callSchema.safeParse(jsonOf(JSON.parse(text), 'body'))
+    const parsed = callSchema.safeParse(parseJson(text, 'the body', MOST_CARRIER_DEPTH))
     return parsed.success ? (parsed.data as HttpToolCall) : faultsOf(parsed.error)
   } catch (error) {
     return clip(messageOf(error), 300)

@@ -3,6 +3,7 @@ import { clip, messageOf } from '../../kernel/errors.ts'
 import { type Json, parseJson } from '../../kernel/json.ts'
 import { BrainError, isBrainError } from '../brain-error.ts'
 import { detailsOf } from '../error-details.ts'
+import { MOST_CARRIER_DEPTH } from '../json-value.ts'
 import { DOUBTFUL, type ToolEnd, type ToolMethod } from './tool-service.ts'
 
 /** One line in either direction: an input of the most that Brain takes (32 MiB), and what stands around it. */
@@ -85,7 +86,7 @@ export function readFrame<Frame>(
 ): Frame {
   let value: Json
   try {
-    value = parseJson(bytes.toString('utf8'), 'it')
+    value = parseJson(bytes.toString('utf8'), 'it', MOST_CARRIER_DEPTH)
   } catch (cause) {
     throw refusal(number, messageOf(cause), cause)
   }

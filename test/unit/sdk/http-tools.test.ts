@@ -740,6 +740,14 @@ describe('createToolHandler()', () => {
     expect(await answerTo(other)).toMatchObject({ code: 'incompatible_tool' })
   })
 
+  it('takes inputs as deep as Brain does, and no number that it would change', async () => {
+    const deep = Array.from({ length: 62 }).reduce<object>((inner) => [inner], [])
+    const deepest = call({ input: { id: '1', nested: deep } })
+    expect(await answerTo(deepest)).toEqual({ type: 'success', value: { status: 'found' } })
+    const text = JSON.stringify(deepest).replace('"id":', '"more":2512292042121000001,"id":')
+    expect(await answerTo(text)).toMatchObject({ message: expect.stringContaining('cannot be carried exactly') })
+  })
+
   it('gives its operator request and call to judge, and takes nothing but true', async () => {
     const judged: unknown[] = []
     for (const verdict of [() => undefined, () => 'yes', () => Promise.reject(new Error('secret'))]) {

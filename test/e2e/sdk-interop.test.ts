@@ -17,16 +17,22 @@ const weather = tool({
   output: z.object({ sky: z.string(), days: z.number() }),
   run: ({ days }, ctx) => ctx.finish({ sky: 'clear', days }, { content: `Clear for ${days}.` }),
 })
+const BUSY = { status: 'error', error: { code: 'busy', message: 'The line is busy' } } as const
 const parcel = tool({
   name: 'parcel',
   description: 'Where a parcel is.',
-  input: z.object({ how: z.enum(['lost', 'crash', 'twice', 'later', 'hang', 'nothing']), note: z.string().nullable() }),
+  input: z.object({
+    how: z.enum(['lost', 'crash', 'twice', 'later', 'hang', 'stuck', 'nothing']),
+    note: z.string().nullable(),
+  }),
   run: async ({ how }, ctx) => {
     if (how === 'lost')
       return ctx.finish({ status: 'error', error: { code: 'lost', message: 'Gone' } }, { content: 'It is gone.' })
     if (how === 'crash') throw new Error('The van broke down')
     if (how === 'nothing') return ctx.finish()
-    if (how === 'hang') return void (await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve)))
+    if (how === 'stuck') await ctx.emitResult(BUSY)
+    if (how === 'hang' || how === 'stuck')
+      return void (await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve)))
     if (how === 'later') return
     await ctx.emitResult({ at: 'Oslo' })
     return ctx.finish('In Rome.')
@@ -223,6 +229,11 @@ describe('tools for other clients', () => {
 
     it('a timeout and an unknown outcome say that the work may have been done', async () => {
       expect(await parcelIs('hang', { deadlineMs: 100 })).toEqual([expect.stringMatching(POSSIBLY_DONE), true])
+      const [both] = await parcelIs('stuck', { deadlineMs: 100 })
+      expect(both.split('\n')).toEqual([
+        expect.stringContaining('"busy"'),
+        expect.stringMatching(/"code":"timeout".*done anyway/),
+      ])
       const other = new Brain({ baseUrl: server.url })
       const model = { provider: 'scripted', name: 'script', apiKey: 'none', script: [{ text: 'unused' }] }
       const lost = await other.sessions.create({ model, tools: placed })

@@ -1,5 +1,6 @@
 import type { Json } from '../../kernel/json.ts'
 import { toToolResult, type ToolOutput, type ToolResult } from '../../contract/outcome.ts'
+import { canonicalText } from '../json-value.ts'
 import type { ToolCallAnswer } from '../client/tool-call-answer.ts'
 
 /** What came of a call, as a model is told it. */
@@ -33,10 +34,13 @@ export function refusal(code: string, message: string): CallReport {
   return { isError: true, text: JSON.stringify(value), value }
 }
 
-/** A call that failed without a result of its own has its outcome for one. */
+/** A call that failed tells so last: with its outcome, unless that has been published as its last result. */
 function withFailure(results: readonly ToolResult[], outcome: ToolOutput | undefined): readonly ToolResult[] {
-  if (outcome === undefined || outcome.status === 'ok' || results.at(-1)?.is_error === true) return results
-  return [...results, toToolResult(results[0]?.call_id ?? '', outcome)]
+  if (outcome === undefined || outcome.status === 'ok') return results
+  const failure = toToolResult(results[0]?.call_id ?? '', outcome)
+  const last = results.at(-1)
+  const isPublished = last?.is_error === true && canonicalText(last.output) === canonicalText(failure.output)
+  return isPublished ? results : [...results, failure]
 }
 
 function textOf({ output, content, is_error }: ToolResult): string {

@@ -47,10 +47,10 @@ export type HttpEnvironment = EnvironmentOf<'http', Json> & {
   readonly template?: EnvironmentTemplate
 }
 
-/** One environment of a session. */
 /** Where distributed tools are: the operator's, and not a session's to declare (contract A4). */
 export type ToolServiceEnvironment = EnvironmentOf<'tool_service', null>
 
+/** One environment of a session. */
 export type SessionEnvironment = BrainEnvironment | HostEnvironment | HttpEnvironment | ToolServiceEnvironment
 
 /** The loop that is part of the server (contract A2). */

@@ -121,4 +121,5 @@ export type {
   SessionSummary,
   SessionTool,
   ToolMetadata,
+  ToolServiceEnvironment,
 } from '../contract/session-request.ts'

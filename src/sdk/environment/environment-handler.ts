@@ -28,6 +28,7 @@ export function environmentHandler<
   Inputs extends Readonly<Record<string, z.ZodType>> = Readonly<Record<never, never>>,
 >(contract: EnvironmentContract<Options, Inputs>, options: { readonly fetch?: Fetch } = {}): EnvironmentHandler {
   membersOf(contract, ['options', 'methods', ...HANDLERS], WHAT)
+  membersOf(options, ['fetch'], `${WHAT}: its options`)
   checkOptionsSchema(contract.options, WHAT, [])
   for (const name of HANDLERS)
     if (contract[name] !== undefined && typeof contract[name] !== 'function')

@@ -11,6 +11,9 @@ export type Operation = EnvironmentCommand['operation'] & {
 /** What names an operation: a command that brings the same three is the same command again. */
 export type OperationKey = { readonly session_id: string; readonly environment: string; readonly sequence: number }
 
+/** More is no time that a Date could have. */
+const LONGEST_DEADLINE_MS = 1000 * 365 * 24 * 60 * 60 * 1000
+
 const identifier = z.string().refine(isIdentifier, 'must be an identifier')
 const sequence = z.int().positive()
 const json = z.custom<Json>((value) => value !== undefined, 'must be there')
@@ -27,7 +30,7 @@ const request = z.discriminatedUnion('type', [
     type: z.literal('execute'),
     implementation: json,
     input: json,
-    deadline_ms: z.number().optional(),
+    deadline_ms: z.number().max(LONGEST_DEADLINE_MS).optional(),
     callback: callback.optional(),
   }),
   z.object({ type: z.literal('cancel'), target_sequence: sequence }),

@@ -232,6 +232,7 @@ describe('a controller', () => {
     [{ methods: { a: { description: 'x', input: z.any() } } }, 'method "a": run must be a function'],
   ])('is not made of %o', (contract, rule) => {
     expect(() => environmentHandler(contract as never)).toThrow(rule)
+    expect(() => environmentHandler({}, { fecth: fetch } as never)).toThrow('it has no member "fecth"')
   })
 })
 
@@ -595,6 +596,11 @@ describe('an execution', () => {
     await receiptOf({ type: 'cancel', target_sequence: commands.last })
     expect(await late).toMatchObject({ type: 'failure', code: 'cancelled' })
     expect(await begun.promise).toBeGreaterThan(0)
+  })
+
+  it('takes no deadline that no date could have', async () => {
+    handler = environmentHandler({ execute: () => 1 })
+    expect(await receiptOf({ ...execute(), deadline_ms: 1e300 })).toMatchObject({ code: 'invalid_request' })
   })
 
   it('fails the same way with what Node makes of the signal', async () => {

@@ -50,7 +50,8 @@ export async function packageTools(
       files.push({ path: entry.module, text: consumerModule(exported) })
       files.push({ path: entry.typings, text: consumerTypings(exported) })
     }
-    const before = await Promise.all(files.map((file) => textOf(home, file)))
+    // One after the other: of several that are in the way, always the first is named.
+    const before = await Array.fromAsync(files, (file) => textOf(home, file))
     const states = files.map(({ text }, index) => (before[index] === text ? 'unchanged' : 'written'))
     const stale = dryRun ? [] : files.filter((_, index) => states[index] === 'written')
     for (const file of stale) await write(home, file)

@@ -30,6 +30,7 @@ import { hostRoutes, openHost } from './routes/hosts.ts'
 import { healthRoutes } from './routes/health.ts'
 import { limitRoutes } from './routes/limits.ts'
 import { modelRoutes } from './routes/models.ts'
+import { preparationRoutes } from './routes/preparation.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 
 /** How the server is, for those who watch it. */
@@ -129,6 +130,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     modelRoutes,
     catalogRoutes,
     componentRoutes,
+    preparationRoutes,
     sessionRoutes,
     callRoutes,
     eventRoutes,

@@ -117,13 +117,6 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     )
     return reply.code(problem.status).send(problem.body)
   })
-  for (const programs of ['/v1/programs', '/v1/programs/:id'])
-    app.all(programs, () => {
-      throw new BrainError(
-        'unsupported',
-        'Cannot use /v1/programs: programs are not part of this server; compile tools to components',
-      )
-    })
   for (const routes of [
     healthRoutes,
     limitRoutes,

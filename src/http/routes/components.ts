@@ -23,6 +23,14 @@ export function componentRoutes(app: FastifyInstance, parts: ServerParts): void 
   app.get('/v1/agentloops', agentloops.list)
   app.get<WithId>('/v1/agentloops/:id', agentloops.get)
   app.delete<WithId>('/v1/agentloops/:id', agentloops.remove)
+
+  for (const programs of ['/v1/programs', '/v1/programs/:id'])
+    app.all(programs, () => {
+      throw new BrainError(
+        'unsupported',
+        'Cannot use /v1/programs: programs are not part of this server; compile tools to components',
+      )
+    })
 }
 
 const handlersOf = (resource: Resource, parts: ServerParts) => {

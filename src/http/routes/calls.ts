@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { BrainError } from '../../kernel/errors.ts'
 import { identifierSchema } from '../../contract/name-schemas.ts'
+import { nullAsAbsent } from '../../contract/null-as-absent.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { DirectCall } from '../../session/direct-calls.ts'
 import type { ClaimInHand, Work, Worked } from '../../session/requests.ts'
@@ -11,8 +12,8 @@ import { once, whose } from './sessions.ts'
 
 const callBody = z.strictObject({
   input: z.custom<Json>((value) => value !== undefined, 'is required'),
-  environment: identifierSchema.optional(),
-  deadline_ms: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
+  environment: nullAsAbsent(identifierSchema),
+  deadline_ms: nullAsAbsent(z.int().min(1).max(Number.MAX_SAFE_INTEGER)),
 })
 const callQuery = z.strictObject({ wait: z.literal('finished').optional() })
 

@@ -40,6 +40,8 @@ describe('health', () => {
   it('is open to everybody', async () => {
     expect((await server.get('/health/live')).status).toBe(204)
     expect((await server.get('/health/ready')).status).toBe(204)
+    // Some that balance load ask for nothing but the head.
+    expect((await server.request('HEAD', '/health/ready')).status).toBe(204)
   })
 
   it('tells what the server stands on only to who has the token', async () => {

@@ -54,7 +54,7 @@ const handlersOf = (resource: Resource, parts: ServerParts) => {
 
 async function admit(
   components: ComponentRegistry,
-  { requests, limits, access, warning }: ServerParts,
+  { requests, limits, access, sessions, warning }: ServerParts,
   request: FastifyRequest,
 ): Promise<{ readonly status: number; readonly body: string }> {
   const tenant = access.tenantOf(request)
@@ -65,6 +65,7 @@ async function admit(
       'Cannot admit a component: send its bytes with content-type application/wasm or application/octet-stream',
       { body: 'media_type' },
     )
+  sessions.assertTakesWork()
   refuseAnnounced(request.raw, 'packageBytes', limits)
   const component = await components.admit(tenant, request.body)
   // The bytes say what the request asks for: only after they have come can the key be compared.

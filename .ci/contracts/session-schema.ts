@@ -50,6 +50,7 @@ const origin = z.union([
   z.object({ kind: z.literal('agentloop'), sequence }),
   z.object({ kind: z.literal('tool'), sequence }),
   z.object({ kind: z.literal('environment'), environment: z.object({ name: identifierSchema, sequence }) }),
+  z.object({ kind: z.literal('environment'), environment: z.object({ name: text, sequence }) }),
   z.object({ kind: z.literal('application') }),
 ])
 const event = z.object({

@@ -4,6 +4,7 @@ import { listOf } from './list-of.ts'
 import { jsonObjectSchema, jsonSchema } from './message-schema.ts'
 import { identifierSchema as identifier } from './name-schemas.ts'
 import { named } from './named.ts'
+import { nullAsAbsent } from './null-as-absent.ts'
 import {
   AVAILABILITIES,
   type EnvironmentControlRequest,
@@ -23,8 +24,8 @@ export const methodsSchema = named(
   z.strictObject({
     description: z.string().max(65_536),
     input_schema: jsonObjectSchema,
-    output_schema: jsonObjectSchema.optional(),
-    effect: z.enum(['none', 'replace']).optional(),
+    output_schema: nullAsAbsent(jsonObjectSchema),
+    effect: nullAsAbsent(z.enum(['none', 'replace'])),
   }),
   MOST_METHODS,
 )
@@ -37,7 +38,7 @@ export const templateSchema = z.strictObject({
 export const grantSchema: z.ZodType<EnvironmentGrant> = z.strictObject({
   environment: identifier,
   permissions: listOf(z.enum(['read', 'create', 'setup', 'update', 'delete', 'call']), 64),
-  methods: listOf(identifier, MOST_METHODS).optional(),
+  methods: nullAsAbsent(listOf(identifier, MOST_METHODS)),
 }) as z.ZodType<EnvironmentGrant>
 
 export const observationSchema: z.ZodType<Observation> = z.discriminatedUnion('scope', [
@@ -54,7 +55,7 @@ export const observationSchema: z.ZodType<Observation> = z.discriminatedUnion('s
 ])
 
 /** What a controller says of its own accord; `result` is an observation (contract 5.2). */
-export const observedSchema = z.strictObject({ observation: observationSchema, content: z.string().optional() })
+export const observedSchema = z.strictObject({ observation: observationSchema, content: nullAsAbsent(z.string()) })
 export const extensionEventSchema = z.strictObject({ event_type: z.string(), data: jsonSchema })
 
 export const environmentEventSchema: z.ZodType<EnvironmentEvent> = z.discriminatedUnion('type', [

@@ -195,8 +195,7 @@ export class Dispatcher {
     }
     const unusable = whyNotUsable(session, entry)
     if (unusable !== undefined) {
-      const message = `Cannot call tool "${tool.name}": ${unusable.reason}`
-      execution.refuse(unusable.code, message, unusable.details)
+      execution.refuse(unusable.code, `Cannot call tool "${tool.name}": ${unusable.reason}`, unusable.details)
       return execution
     }
     const deadlineMs = this.#deadlineMs(call)
@@ -216,6 +215,7 @@ export class Dispatcher {
         deadlineAtMs: deadlineMs === undefined ? 0 : record.recorded_at_ms + deadlineMs,
         deadlineInMs,
         ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
+        controllerServices: (sequence) => environments.operations.controllerServices(session, place, sequence),
       },
       execution,
     )

@@ -2,7 +2,12 @@ import type { Json } from '../kernel/json.ts'
 import type { SessionId, TenantId } from '../kernel/ids.ts'
 import type { EnvironmentGrant, SessionEnvironment } from '../contract/session-request.ts'
 import type { ToolError } from '../contract/outcome.ts'
-import type { EnvironmentOperation, OperationReceipt, Place } from './environments/environment-operation.ts'
+import type {
+  ControllerServices,
+  EnvironmentOperation,
+  OperationReceipt,
+  Place,
+} from './environments/environment-operation.ts'
 
 /** One call, committed as started and ready to be sent (contract 3.2, `tool_call_started`). */
 export type BoundCall = {
@@ -22,6 +27,8 @@ export type BoundCall = {
   readonly deadlineInMs: number | undefined
   /** The W3C trace that the request belongs to which caused the call, if it does. */
   readonly traceparent?: string
+  /** Services for who runs the place, to go with the operation of that sequence. */
+  readonly controllerServices: (sequence: number) => ControllerServices
 }
 
 /**

@@ -40,7 +40,7 @@ export async function sendEventStream(
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   })
-  response.write(': connected\n\n')
+  response.flushHeaders() // before the first event, which may be long in coming
   const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain) response.write(': keep-alive\n\n')
   }, times.keepAliveMs).unref()

@@ -48,12 +48,18 @@ export function jsonOf(request: FastifyRequest): Json {
   return parseJson(text, 'the request body')
 }
 
+/** @throws BrainError `invalid_request` naming a field, where a route takes none (contract 0.2) */
+export function refuseQuery(request: FastifyRequest): void {
+  parse(z.strictObject({}), request.query, 'query')
+}
+
 const MAX_KEY_BYTES = 256
 
 /** The idempotency key that a mutating route must carry (contract 0.5). */
 export function idempotencyKey(request: FastifyRequest): string {
   const key = request.headers['idempotency-key']
-  if (typeof key !== 'string' || key === '' || Buffer.byteLength(key) > MAX_KEY_BYTES)
+  // Node gives a header's bytes as one character each.
+  if (typeof key !== 'string' || key === '' || key.length > MAX_KEY_BYTES)
     throw new BrainError(
       'invalid_request',
       `Cannot take the request: send an Idempotency-Key header of 1 to ${MAX_KEY_BYTES} bytes, new for each operation`,
@@ -94,4 +100,11 @@ export function traceparentOf(request: FastifyRequest): string | undefined {
   if (match === null || match[1] === 'ff' || /^0+$/.test(match[2] ?? '') || /^0+$/.test(match[3] ?? ''))
     return undefined
   return match[0]
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route reads its query itself; on all others any field is refused. */
+    readonly takesQuery?: boolean
+  }
 }

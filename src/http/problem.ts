@@ -10,6 +10,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   forbidden_origin: 403,
   not_found: 404,
   conflict: 409,
+  preparation_failed: 409,
   overloaded: 503,
   storage_unavailable: 503,
   sandbox_unavailable: 503,

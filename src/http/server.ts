@@ -18,6 +18,7 @@ import type { Logger } from '../kernel/logger.ts'
 import type { Access } from './access.ts'
 import { registerBodies } from './bodies.ts'
 import type { OpenStreams } from './open-streams.ts'
+import { refuseQuery } from './parse.ts'
 import { toProblem } from './problem.ts'
 import { callRoutes } from './routes/calls.ts'
 import { componentRoutes } from './routes/components.ts'
@@ -29,6 +30,7 @@ import { hostRoutes, openHost } from './routes/hosts.ts'
 import { healthRoutes } from './routes/health.ts'
 import { limitRoutes } from './routes/limits.ts'
 import { modelRoutes } from './routes/models.ts'
+import { preparationRoutes } from './routes/preparation.ts'
 import { sessionRoutes } from './routes/sessions.ts'
 
 /** How the server is, for those who watch it. */
@@ -95,6 +97,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     else if (request.routeOptions.config.ownToken === true) checkOwnToken(parts, request)
     else if (request.routeOptions.config.inspectable === true) viewerOf(parts, request)
     else if (!request.url.startsWith('/health/')) parts.access.tenantOf(request)
+    if (!request.is404 && request.routeOptions.config.takesQuery !== true) refuseQuery(request)
     return undefined
   })
   app.setErrorHandler((error, request, reply) => {
@@ -114,18 +117,13 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     )
     return reply.code(problem.status).send(problem.body)
   })
-  app.all('/v1/programs', () => {
-    throw new BrainError(
-      'unsupported',
-      'Cannot use /v1/programs: programs are not part of this server; compile tools to components',
-    )
-  })
   for (const routes of [
     healthRoutes,
     limitRoutes,
     modelRoutes,
     catalogRoutes,
     componentRoutes,
+    preparationRoutes,
     sessionRoutes,
     callRoutes,
     eventRoutes,

@@ -10,6 +10,7 @@ export const ERRORS = {
   forbidden_origin: { retryable: false },
   not_found: { retryable: false },
   conflict: { retryable: false },
+  preparation_failed: { retryable: false },
   overloaded: { retryable: true },
   storage_unavailable: { retryable: true },
   sandbox_unavailable: { retryable: false },

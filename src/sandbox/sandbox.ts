@@ -197,4 +197,9 @@ export interface Components extends AsyncDisposable {
   list(tenant: string): Promise<readonly Component[]>
   /** Takes the component from the tenant; its bytes go when no tenant has it. @returns whether it was there. */
   remove(tenant: string, id: ComponentId): Promise<boolean>
+  /**
+   * Makes sure that what a component was turned into can be loaded. Costs nothing when this process made or checked it.
+   * @throws BrainError `environment_not_ready` when it is not there and cannot be made; `overloaded`.
+   */
+  ensureArtifact(id: ComponentId): Promise<void>
 }

@@ -1,9 +1,10 @@
 // The published entry `@aexhq/brain`: declarations of tools, the client, and what both sides say to each other, as types.
 // It may use contract and kernel only, and whatever of them it carries at run time must work in a browser.
 export { BrainError } from './brain-error.ts'
-export { Brain } from './client/brain.ts'
+export { Brain, Brain as BrainClient } from './client/brain.ts'
 export type { BrainOptions, ModelList, ModelProviderInfo, RequestArguments } from './client/brain.ts'
 export type { CallOptions, KeyOptions, SendOptions, SessionHandle } from './client/session-handle.ts'
+export type { Preparable } from './client/preparation.ts'
 export type { ToolCallAnswer } from './client/tool-call-answer.ts'
 export type {
   EventOrigin,
@@ -26,7 +27,7 @@ export type { Component } from './declare/component.ts'
 export { environment } from './declare/environment.ts'
 export type { EnvironmentFactory, EnvironmentPlacement, TemplateDeclaration } from './declare/environment.ts'
 export type { MethodDeclaration } from './declare/environment-methods.ts'
-export { brainEnv, hostEnv } from './declare/environments.ts'
+export { brainEnv, clientBrowser, hostEnv } from './declare/environments.ts'
 export type {
   BrainEnv,
   BrainEnvOptions,

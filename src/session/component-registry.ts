@@ -33,6 +33,21 @@ export class ComponentRegistry {
     return (await this.#components.list(tenant)).filter(({ role }) => role === this.role)
   }
 
+  /**
+   * Makes sure that a component can be loaded at once (contract 1.2).
+   * @throws BrainError `not_found`; `preparation_failed` with the reason; `overloaded`
+   */
+  async prepare(tenant: TenantId, id: ComponentId): Promise<void> {
+    await this.get(tenant, id)
+    try {
+      await this.#components.ensureArtifact(id)
+    } catch (cause) {
+      if (!(cause instanceof BrainError) || cause.retryable) throw cause
+      const message = `Cannot prepare ${this.role} ${id}: ${cause.message}`
+      throw new BrainError('preparation_failed', message, { cause, details: { id, code: cause.code } })
+    }
+  }
+
   /** @throws BrainError `not_found`; `conflict` while a session that is not over names the component. */
   async remove(tenant: TenantId, id: ComponentId): Promise<void> {
     await this.get(tenant, id)

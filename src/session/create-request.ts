@@ -5,6 +5,7 @@ import type { Json } from '../kernel/json.ts'
 import { grantSchema, methodsSchema, templateSchema } from '../contract/environment-schema.ts'
 import { listOf } from '../contract/list-of.ts'
 import { named } from '../contract/named.ts'
+import { nullAsAbsent } from '../contract/null-as-absent.ts'
 import { labelValueSchema, MOST_LABELS } from '../contract/name-schemas.ts'
 import { jsonObjectSchema as jsonObject, jsonSchema as json, messageSchema } from '../contract/message-schema.ts'
 
@@ -24,31 +25,39 @@ const placementSchema = z.strictObject({ implementation: json })
 
 const toolSchema = z.strictObject({
   name: toolName,
-  description: z.string().max(65_536).optional(),
-  input_schema: jsonObject.optional(),
-  output_schema: jsonObject.optional(),
+  description: nullAsAbsent(z.string().max(65_536)),
+  input_schema: nullAsAbsent(jsonObject),
+  output_schema: nullAsAbsent(jsonObject),
   placements: named(z.string(), placementSchema)
     .refine((all) => Object.keys(all).length > 0, 'needs a placement')
     .meta({ minProperties: 1 }),
-  environments: listOf(grantSchema, MOST_GRANTS).optional(),
+  environments: nullAsAbsent(listOf(grantSchema, MOST_GRANTS)),
 })
+
+const MOST_SECRET_BYTES = 16_384
+const secret = z
+  .string()
+  .min(1)
+  .refine((text) => Buffer.byteLength(text) <= MOST_SECRET_BYTES, `must be at most ${MOST_SECRET_BYTES} bytes`)
+  .meta({ maxLength: MOST_SECRET_BYTES })
 
 const environmentSchema = z.strictObject({
   name: identifier,
   driver: z.enum(['brain', 'host', 'http']),
   lifecycle: z.enum(['automatic', 'manual']),
   configuration: json.optional(),
-  environments: listOf(grantSchema, MOST_GRANTS).optional(),
-  methods: methodsSchema.optional(),
-  template: templateSchema.optional(),
-  host_id: z.string().optional(),
-  url: z.string().optional(),
-  credential: z
-    .string()
-    .min(1)
-    .max(16_384)
-    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without blanks, as a bearer token is')
-    .optional(),
+  environments: nullAsAbsent(listOf(grantSchema, MOST_GRANTS)),
+  methods: nullAsAbsent(methodsSchema),
+  template: nullAsAbsent(templateSchema),
+  host_id: nullAsAbsent(z.string()),
+  url: nullAsAbsent(z.string()),
+  credential: nullAsAbsent(
+    z
+      .string()
+      .min(1)
+      .max(MOST_SECRET_BYTES)
+      .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without blanks, as a bearer token is'),
+  ),
 })
 
 const labels = named(identifier, labelValueSchema)
@@ -57,28 +66,28 @@ const labels = named(identifier, labelValueSchema)
 
 /** The body of `POST /v1/sessions` (contract 2.1). */
 export const createRequestSchema = z.strictObject({
-  agentloop: z
-    .strictObject({
+  agentloop: nullAsAbsent(
+    z.strictObject({
       implementation: json,
       configuration: json.optional(),
-      environment: identifier.optional(),
-      environments: listOf(grantSchema, MOST_GRANTS).optional(),
-    })
-    .optional(),
+      environment: nullAsAbsent(identifier),
+      environments: nullAsAbsent(listOf(grantSchema, MOST_GRANTS)),
+    }),
+  ),
   model: z.strictObject({
     provider: identifier,
     name: z.string().min(1).max(256).regex(/^\S+$/, 'must not hold white space'),
-    api_key: z.string().min(1).max(16_384),
+    api_key: secret,
     script: json.optional(),
   }),
   system: z.string().default(''),
-  response_format: jsonObject.optional(),
+  response_format: nullAsAbsent(jsonObject),
   tools: listOf(toolSchema, 1024).default([]),
   environments: listOf(environmentSchema, 256).default([]),
-  config: z.strictObject({ tools: listOf(identifier) }).optional(),
-  transcript: listOf(messageSchema).optional(),
-  idle_ttl_ms: z.int().nonnegative().optional(),
-  labels: labels.optional(),
+  config: nullAsAbsent(z.strictObject({ tools: listOf(identifier) })),
+  transcript: nullAsAbsent(listOf(messageSchema)),
+  idle_ttl_ms: nullAsAbsent(z.int().nonnegative()),
+  labels: nullAsAbsent(labels),
 })
 
 export type CreateRequest = z.output<typeof createRequestSchema>
@@ -91,9 +100,14 @@ export type RequestedEnvironment = CreateRequest['environments'][number]
  */
 export function parseCreateRequest(body: Json): CreateRequest {
   const parsed = createRequestSchema.safeParse(body)
-  if (!parsed.success)
-    throw new BrainError('invalid_request', `Cannot create the session: ${z.prettifyError(parsed.error)}`, {
-      body: 'shape',
-    })
-  return parsed.data
+  if (parsed.success) return parsed.data
+  const message = `Cannot create the session: ${z.prettifyError(parsed.error)}`
+  throw new BrainError('invalid_request', message, lacksLifecycle(parsed.error, body) ? {} : { body: 'shape' })
 }
+
+/** Older clients send none: that is told apart from a body of the wrong shape (contract 2.4). */
+const lacksLifecycle = ({ issues }: z.ZodError, body: Json): boolean =>
+  issues.every(({ path }) => path[0] === 'environments' && path[2] === 'lifecycle' && at(body, path) === undefined)
+
+const at = (body: Json, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>((value, name) => (value as Record<PropertyKey, unknown> | undefined)?.[name], body)

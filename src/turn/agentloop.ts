@@ -3,6 +3,7 @@ import type { Json } from '../kernel/json.ts'
 import type { Message, ModelRequest, ModelResult, ToolDefinition, UserInput } from '../contract/message.ts'
 import type { EnvironmentRef } from '../contract/environment.ts'
 import type { SessionAgentloop, SessionEnvironment } from '../contract/session-request.ts'
+import type { ControllerServices, Place } from '../dispatch/environments/environment-operation.ts'
 import type { Placing } from '../dispatch/environments/places.ts'
 import type { JournalRecord, ToolInvocation } from '../journal/record.ts'
 
@@ -91,6 +92,8 @@ export type ActivationContext = {
   readonly sequence: number
   /** Aborted when nobody waits for the loop any more: it is to be stopped, whatever it does. */
   readonly signal: AbortSignal
+  /** Services for who runs the place of the loop, until the activation is over. */
+  readonly controllerServices: (place: Place) => ControllerServices
 }
 
 /** A way of conducting turns. */

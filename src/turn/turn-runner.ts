@@ -207,7 +207,14 @@ export class TurnRunner {
     try {
       const stopped = rejectOnAbort(signal)
       const input = this.#turnInput(trigger, batch.records, started)
-      const running = loop.run(input, activation, { tenant, session: log.session, sequence, signal })
+      const { operations } = this.#session.dispatcher.environments
+      const running = loop.run(input, activation, {
+        tenant,
+        session: log.session,
+        sequence,
+        signal,
+        controllerServices: (place) => operations.controllerServices(this.#session, place, sequence),
+      })
       running.catch(() => undefined)
       const { result } = await Promise.race([running, stopped.promise]).finally(stopped.release)
       await this.#session.interrupting

@@ -129,6 +129,44 @@ describe('the client', () => {
     await client.close()
   })
 
+  it('prepares components ahead: looks before it uploads, and creates as it would have without (contract 10.1 L)', async () => {
+    requests = []
+    const client = spying()
+    const loop = agentloop({ implementation: component(await fixture('agentloop')) })({
+      env: brainEnv({ name: 'loops' }),
+    })
+    // Bytes that no other test has uploaded.
+    const words = tool({
+      name: 'wordcount',
+      description: 'Counts words',
+      input: z.object({ text: z.string() }),
+      implementation: component(
+        Buffer.concat([await fixture('wordcount'), Buffer.from([0, 5, 4, 0x6d, 0x69, 0x6e, 0x65])]),
+      ),
+    })({ env: box })
+    const prepared = await client.prepareEnvironment({
+      agentloop: loop,
+      tools: [words, inspect({ env: box, depth: 1 })],
+    })
+    const uploads = (): string[] => requests.filter((request) => request === 'POST /v1/tools')
+    expect(uploads().length).toBeLessThanOrEqual(2)
+    expect(requests.at(-1)).toBe('POST /v1/brain-env/prepare')
+    const before = uploads().length
+    const again = spying()
+    const same = await again.prepare(words)
+    expect(uploads().length).toBe(before)
+    const { tools } = await client.sessions.prepare({ model: model(), agentloop: loop, tools: [words] })
+    expect((await again.sessions.prepare({ model: model(), tools: [same] })).tools).toEqual(tools)
+    expect(await client.admit(loop)).toMatch(/^[0-9a-f]{64}$/)
+    const session = await client.sessions.create({ model: model({ text: 'done' }), ...prepared })
+    await session.send('Go')
+    expect((await session.transcript()).messages.at(-1)?.content).toEqual([{ type: 'text', text: 'done' }])
+    await expect(client.prepare(inspect as never)).rejects.toThrow(/call their factory/)
+    const { hostId } = await client.register()
+    expect(await client.credentials()).toMatchObject({ hostId })
+    await Promise.all([client.close(), again.close()])
+  })
+
   it('composes the request that the contract describes (contract 2.3)', async () => {
     const words = tool({
       name: 'wordcount',

@@ -40,6 +40,8 @@ describe('health', () => {
   it('is open to everybody', async () => {
     expect((await server.get('/health/live')).status).toBe(204)
     expect((await server.get('/health/ready')).status).toBe(204)
+    // Some that balance load ask for nothing but the head.
+    expect((await server.request('HEAD', '/health/ready')).status).toBe(204)
   })
 
   it('tells what the server stands on only to who has the token', async () => {
@@ -161,6 +163,9 @@ describe('requests', () => {
     '/v1/sessions/ses_x',
     '/v1/tools/xyz',
     '/v1/sessions/%ff',
+    `/v1/sessions/ses_${'0'.repeat(32)}?x=1`,
+    '/v1/tools?x=1',
+    '/health/live?x=1',
   ])('GET %s is 400', async (path) => {
     const { status, body } = await server.get(path, auth)
     expect([status, body.code]).toEqual([400, 'invalid_request'])
@@ -176,6 +181,38 @@ describe('requests', () => {
       const { status } = await server.request('POST', '/v1/sessions', { json: plain, key, headers: auth })
       expect(status).toBe(400)
     }
+    // Bytes, of which a letter may have several.
+    const keyed = async (path: string, key: string): Promise<number> =>
+      (await server.request('POST', `/v1/sessions/ses_${'0'.repeat(32)}${path}`, { key, headers: auth })).status
+    const longest = Buffer.from('é'.repeat(128)).toString('latin1')
+    expect(await Promise.all(['/end', '/cancel'].map((path) => keyed(path, longest)))).toEqual([404, 404])
+    expect(await keyed('/end', `${longest}x`)).toBe(400)
+  })
+
+  it('that take no query refuse any field, before their key is used', async () => {
+    const key = randomUUID()
+    const ask = (query: string) => server.request('POST', `/v1/sessions${query}`, { json: plain, key, headers: auth })
+    expect((await ask('?dry_run=1')).body).toMatchObject({ code: 'invalid_request' })
+    expect((await ask('')).status).toBe(200)
+  })
+
+  it('of programs, which are not part of this server, say so', async () => {
+    for (const path of ['/v1/programs', `/v1/programs/${'0'.repeat(64)}`])
+      expect((await server.get(path, auth)).body.code).toBe('unsupported')
+  })
+
+  it('to create take null for what is left out; without a lifecycle they are 400, not 422', async () => {
+    const box = { name: 'box', driver: 'brain' }
+    const nothing = { environments: null, methods: null, template: null }
+    const members = { agentloop: null, response_format: null, transcript: null, idle_ttl_ms: null, labels: null }
+    const environments = [{ ...box, lifecycle: 'automatic', ...nothing }]
+    const { status, body } = await create({ ...plain, ...members, environments })
+    expect(status).toBe(200)
+    const { events } = (await server.get(`/v1/sessions/${body.session_id}/events`, auth)).body
+    expect(JSON.stringify(events[0].data.environments)).not.toContain('null')
+    expect(events[0].data).not.toHaveProperty('transcript')
+    const statusOf = async (environment: object) => (await create({ ...plain, environments: [environment] })).status
+    expect([await statusOf(box), await statusOf({ ...box, lifecycle: 'sometimes' })]).toEqual([400, 422])
   })
 
   it('that are no HTTP, or have too many headers, are answered in the ordinary form', async () => {

@@ -290,6 +290,8 @@ describe('stopping', () => {
       'overloaded',
       { admission: 'rejected' },
     ])
+    const uploaded = await server.request('POST', '/v1/tools', { bytes: await fixture('effect') })
+    expect([uploaded.status, uploaded.body.code]).toEqual([503, 'overloaded'])
     const answer = await sent
     expect([answer.status, answer.body.status]).toEqual([200, 'idle'])
     expect(await exit).toBe(0)

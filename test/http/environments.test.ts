@@ -167,6 +167,38 @@ describe.concurrent('an environment elsewhere', () => {
     expect(controller.types.filter((type) => type === 'execute')).toHaveLength(1)
   })
 
+  it('may speak for itself while it runs a tool or stops one, beside what the tool says', async () => {
+    await using controller = await EnvironmentController.listen()
+    const told: unknown[] = []
+    controller.answer = async ({ context, reporter, request }) => {
+      if (request.type !== 'execute' && request.type !== 'cancel') return { type: 'accepted' }
+      if (context === undefined || reporter === undefined) throw new Error('no services')
+      const emit = (event_type: string) => ({ method: 'emit', input: { event_type, data: null } })
+      told.push((await useCallback(context, emit('busy'))).status)
+      told.push((await useCallback(reporter, { type: 'event', event_type: 'seen', data: null })).status)
+      if (request.type === 'cancel') return { type: 'accepted' }
+      told.push((await useCallback(request.callback ?? context, emit('working'))).status)
+      told.push((await useCallback(context, { method: 'finish', input: null })).status)
+      return { type: 'returned' }
+    }
+    const session = await opened(controller)
+    const { sequence } = await session.call({})
+    const { context, request } = await controller.operation('execute')
+    if (context === undefined || request.type !== 'execute' || request.callback === undefined)
+      throw new Error('no token')
+    expect(context.token).not.toBe(request.callback.token)
+    const late = { method: 'emit', input: { event_type: 'late', data: null } }
+    expect((await useCallback(context, late)).status).toBe(404)
+    expect((await useCallback(request.callback, late)).status).toBe(200)
+    await server.post(`${session.path}/cancel`)
+    expect(told).toEqual([200, 200, 200, 400, 200, 200])
+    const origins = (await session.records()).filter(({ event_type: kind }) =>
+      ['busy', 'seen', 'working'].includes(kind),
+    )
+    const own = { kind: 'environment', environment: declared }
+    expect(origins.map(({ origin }) => origin)).toEqual([own, own, { kind: 'tool', sequence }, own, own])
+  })
+
   it('may go on with an execution after it has answered, until it finishes it', async () => {
     await using controller = await EnvironmentController.listen()
     const session = await opened(controller)
@@ -662,7 +694,10 @@ describe.concurrent('what a controller says', () => {
     expect((await useCallback({ ...reporter, token: context.token }, event)).status).toBe(404)
     expect((await useCallback({ ...reporter, token: '' }, event)).status).toBe(401)
     const origin = { kind: 'environment', environment: declared }
-    const records = await recordsWith(session, 'turn_ended')
+    await recordsWith(session, 'turn_ended')
+    // The two may wake it twice: what was begun has its end once the session is over.
+    await server.post(`${session.path}/end`)
+    const records = await session.records()
     expect(records.find(({ event_type: kind }) => kind === 'booting')).toMatchObject({ data: 1, origin })
     expect(records.find(({ event_type: kind }) => kind === 'disk_full')).toMatchObject({ data: { free: 0 }, origin })
     // Each of the two may have started a turn of its own.

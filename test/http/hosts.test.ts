@@ -377,7 +377,8 @@ describe.concurrent('a tool of a host', () => {
     const turn = session.send('go')
     const command = await stream.command()
     const { session_id, sequence } = command
-    const request = { messages: [{ role: 'user', content: [{ type: 'text', text: 'a secret question' }] }] }
+    const nothing = { system: null, tools: null, response_format: null, max_output_tokens: null, options: null }
+    const request = { messages: [{ role: 'user', content: [{ type: 'text', text: 'a secret question' }] }], ...nothing }
     const answer = await host.post('model', { session_id, sequence, request })
     expect(answer.status).toBe(200)
     expect(answer.body).toMatchObject({

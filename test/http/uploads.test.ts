@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -107,5 +107,44 @@ describe('POST /v1/tools', () => {
     expect(first.status).toBe(200)
     expect((await post(await fixture('wordcount'))).text).toBe(first.text)
     expect((await post(await fixture('inspect'))).status).toBe(409)
+  })
+})
+
+describe('POST /v1/brain-env/prepare', () => {
+  const prepare = (json: object) =>
+    server.request('POST', '/v1/brain-env/prepare', { json, headers: { 'idempotency-key': '' } })
+
+  it('loads what is admitted, and says which is not there or cannot be loaded', async () => {
+    const id = await server.admit(await fixture('wordcount'))
+    const loop = await server.admit(await fixture('agentloop'), 'agentloops')
+    const statuses = await Promise.all(
+      [
+        {},
+        { tools: [id, id], agentloops: [loop], programs: [] },
+        { tools: [loop] },
+        { tools: ['0'.repeat(64)] },
+        { tools: ['x'] },
+        { tools: id },
+        { programs: [id] },
+      ].map(async (body) => (await prepare(body)).status),
+    )
+    expect(statuses).toEqual([204, 204, 404, 404, 400, 422, 400])
+    await server.kill()
+    for (const path of await stored())
+      if (path.includes(id) && /\.(wasm|js|mjs)$/.test(path))
+        await writeFile(join(server.directory, 'data', path), 'damaged')
+    await server.start()
+    const failed = await prepare({ tools: [id] })
+    expect([failed.status, failed.body]).toEqual([
+      409,
+      {
+        code: 'preparation_failed',
+        message: expect.stringContaining('upload it again'),
+        retryable: false,
+        details: { id, code: 'environment_not_ready' },
+      },
+    ])
+    await server.admit(await fixture('wordcount'))
+    expect((await prepare({ tools: [id] })).status).toBe(204)
   })
 })

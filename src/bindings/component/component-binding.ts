@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { BrainError, clip, messageOf } from '../../kernel/errors.ts'
-import { isIdentifier, parseComponentId, type ComponentId } from '../../kernel/ids.ts'
+import { isIdentifier, parseComponentId } from '../../kernel/ids.ts'
 import { isJsonObject, type Json } from '../../kernel/json.ts'
 import { brainEnvSchema } from '../../contract/brain-env-schema.ts'
 import type {
@@ -23,7 +23,7 @@ import type {
 
 export type ComponentBindingParts = {
   readonly sandbox: Sandbox
-  readonly components: Pick<Components, 'get'> & { ensureArtifact(id: ComponentId): Promise<void> }
+  readonly components: Pick<Components, 'get' | 'ensureArtifact'>
   readonly brainEnv: BrainEnv
 }
 

@@ -4,9 +4,10 @@ import { clip } from '../../kernel/errors.ts'
 import { parseJson } from '../../kernel/json.ts'
 import { ENVIRONMENT_CONTRACT, type EnvironmentReceipt } from '../../contract/environment-protocol.ts'
 import { jsonSchema } from '../../contract/message-schema.ts'
+import { nullAsAbsent } from '../../contract/null-as-absent.ts'
 
 const receiptSchema = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('accepted'), on_turn_end: z.string().refine(isIdentifier).optional() }),
+  z.strictObject({ type: z.literal('accepted'), on_turn_end: nullAsAbsent(z.string().refine(isIdentifier)) }),
   z.strictObject({ type: z.literal('progress'), data: jsonSchema }),
   z.strictObject({ type: z.literal('result'), output: jsonSchema }),
   z.strictObject({ type: z.literal('returned'), output: jsonSchema.optional() }),

@@ -5,7 +5,7 @@ import type { Callbacks } from '../../dispatch/environments/callbacks.ts'
 import type { EnvironmentOperation, OperationReceipt } from '../../dispatch/environments/environment-operation.ts'
 import type { BoundCall, CallServices, Receipt, RunningCall, ToolBinding } from '../../dispatch/tool-binding.ts'
 import { RemoteCall } from '../remote-call.ts'
-import { type HttpEnvironments, NOT_REACHED, placedElsewhere } from './http-environments.ts'
+import { type HttpEnvironments, NOT_REACHED, placedElsewhere, type Sending } from './http-environments.ts'
 import { serveTool, TOOL_METHODS } from './tool-callback.ts'
 
 export type EnvironmentBindingParts = {
@@ -70,15 +70,17 @@ function startCall(
   services: CallServices,
 ): RunningCall {
   const { tenant, session, sequence, place, grants, implementation, deadlineInMs } = call
+  /** With what the controller may do itself while it answers. */
+  const send = (sending: Omit<Sending, 'tenant' | 'session' | 'place'>): Promise<EnvironmentReceipt> => {
+    const { context, reporter, close } = call.controllerServices(sending.sequence)
+    return environments.send({ tenant, session, place, context, reporter, ...sending }).finally(close)
+  }
   const stop = new AbortController()
   const remote = new RemoteCall(services, () => undefined)
   const methods = grants.length === 0 ? TOOL_METHODS : [...TOOL_METHODS, 'environments']
   const opened = callbacks.open(session, sequence, methods, (method, input) => serveTool(remote, method, input))
   void services.ended.then(() => opened.close(isOver))
-  const sending = environments.send({
-    tenant,
-    session,
-    place,
+  const sending = send({
     sequence,
     request: {
       type: 'execute',
@@ -99,7 +101,7 @@ function startCall(
       if (reason === 'cancelled') opened.close(wasCancelled)
       remote.end({ type: 'stopped', reason })
       const request = { type: 'cancel', target_sequence: sequence } as const
-      const receipt = await environments.send({ tenant, session, place, sequence: cancelSequence, request })
+      const receipt = await send({ sequence: cancelSequence, request })
       stop.abort()
       if (receipt.type !== 'accepted') throw new Error('the environment has not accepted the cancellation')
     },

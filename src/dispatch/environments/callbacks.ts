@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { BrainError } from '../../kernel/errors.ts'
 import type { SessionId } from '../../kernel/ids.ts'
 import type { Json } from '../../kernel/json.ts'
@@ -16,12 +16,14 @@ export type OpenCallback = {
 /** Closed callbacks of which the refusal is remembered; the oldest are forgotten, and are `not_found` then. */
 const MOST_CLOSED = 4096
 
-type Entry = { readonly digest: Buffer; readonly methods: ReadonlySet<string>; readonly serve: Serve }
+type Entry = { readonly methods: ReadonlySet<string>; readonly serve: Serve }
 
 /** Nothing of what the callback was for: that may be large. */
-type Closed = { readonly digest: Buffer; readonly refusal: () => BrainError }
+type Closed = { readonly refusal: () => BrainError }
 
-const digestOf = (token: string): Buffer => createHash('sha256').update(token).digest()
+/** An execution has two: of what runs there, and of the controller. By its digest, what is looked up tells nothing of a token. */
+const idOf = (session: SessionId, sequence: number, token: string): string =>
+  `${session}/${sequence}/${createHash('sha256').update(token).digest('base64url')}`
 
 /**
  * Tokens that environments are given for one execution, activation or operation (contract 5.2). They live in this process
@@ -38,20 +40,19 @@ export class Callbacks {
   }
 
   open(session: SessionId, sequence: number, methods: readonly string[], serve: Serve): OpenCallback {
-    const id = `${session}/${sequence}`
     const token = `bex_${randomBytes(32).toString('base64url')}`
-    const digest = digestOf(token)
-    this.#open.set(id, { digest, methods: new Set(methods), serve })
+    const id = idOf(session, sequence, token)
+    this.#open.set(id, { methods: new Set(methods), serve })
     return {
       callback: { url: `${this.#baseUrl()}/v1/sessions/${session}/executions/${sequence}/call`, token, methods },
-      close: (refusal) => this.#close(id, digest, refusal),
+      close: (refusal) => this.#close(id, refusal),
     }
   }
 
-  #close(id: string, digest: Buffer, refusal: (() => BrainError) | undefined): void {
+  #close(id: string, refusal: (() => BrainError) | undefined): void {
     this.#open.delete(id)
     if (refusal === undefined) return
-    this.#closed.set(id, { digest, refusal })
+    this.#closed.set(id, { refusal })
     const [oldest] = this.#closed.keys()
     if (this.#closed.size > MOST_CLOSED && oldest !== undefined) this.#closed.delete(oldest)
   }
@@ -62,9 +63,9 @@ export class Callbacks {
   }
 
   #entry(session: SessionId, sequence: number, token: string): Entry | Closed {
-    const id = `${session}/${sequence}`
+    const id = idOf(session, sequence, token)
     const entry = this.#open.get(id) ?? this.#closed.get(id)
-    if (entry !== undefined && timingSafeEqual(digestOf(token), entry.digest)) return entry
+    if (entry !== undefined) return entry
     throw new BrainError(
       'not_found',
       `Cannot find execution ${sequence} of session "${session}": this token does not open it`,

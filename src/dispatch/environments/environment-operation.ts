@@ -14,6 +14,16 @@ export type Place = {
   readonly template: string
 }
 
+/** What the controller of an environment may ask for itself, beside whatever it runs (contract 5.2). */
+export type ControllerServices = {
+  /** Until the operation that it is given with is over. */
+  readonly context: Callback
+  /** For as long as the environment exists. */
+  readonly reporter: Callback
+  /** The operation is over. */
+  readonly close: () => void
+}
+
 /** What is asked of an environment itself, committed as started and ready to be sent. */
 export type EnvironmentOperation = {
   readonly tenant: TenantId

@@ -9,7 +9,7 @@ import type { EnvironmentOperation as OperationKind } from '../../journal/record
 import type { SessionLog } from '../../journal/session-log.ts'
 import type { ToolBinding } from '../tool-binding.ts'
 import type { Callbacks, Serve } from './callbacks.ts'
-import type { EnvironmentOperation, OperationReceipt, Place } from './environment-operation.ts'
+import type { ControllerServices, EnvironmentOperation, OperationReceipt, Place } from './environment-operation.ts'
 import type { EnvironmentWork } from './environment-work.ts'
 import { endOf, type Invalid, toError } from './operation-ends.ts'
 import { assertUsable, placeOf, type Placing } from './places.ts'
@@ -212,27 +212,38 @@ export class EnvironmentOperations {
     throw toError(name, receipt)
   }
 
+  /** Services for the controller of a place, to go with an operation. */
+  controllerServices(
+    session: OperatedSession,
+    place: Place,
+    sequence: number,
+    lasting = place.reference,
+  ): ControllerServices {
+    const { callbacks, reporters, services } = this.#parts
+    const { methods, serve } = services(session, place)
+    const opened = callbacks.open(session.log.session, sequence, methods, serve)
+    const reporter = reporters.callback(session.log.session, lasting)
+    return { context: opened.callback, reporter, close: () => opened.close() }
+  }
+
   async #send(
     session: OperatedSession,
     place: Place,
     { kind, request, signal, sequence }: Asked & { readonly sequence: number },
   ): Promise<OperationReceipt> {
-    const { callbacks, reporters } = this.#parts
-    const id = session.log.session
-    const services = this.#parts.services(session, place)
-    const context = callbacks.open(id, sequence, services.methods, services.serve)
     const { name } = place.reference
     const isGivenUp = kind === 'detach' || kind === 'teardown'
     const lasting = kind === 'replace' ? { name, sequence } : place.reference
+    const { context, reporter, close } = this.controllerServices(session, place, sequence, lasting)
     try {
       return await this.#binding(place.environment).operate({
         tenant: session.tenant,
-        session: id,
+        session: session.log.session,
         place,
         sequence,
         request,
-        context: context.callback,
-        ...(isGivenUp ? {} : { reporter: reporters.callback(id, lasting) }),
+        context,
+        ...(isGivenUp ? {} : { reporter }),
         signal,
       })
     } catch (error) {
@@ -240,7 +251,7 @@ export class EnvironmentOperations {
       const { code, message, retryable } = error
       return { type: 'failure', error: { code, message: clip(message), retryable } }
     } finally {
-      context.close()
+      close()
     }
   }
 

@@ -23,6 +23,14 @@ export function componentRoutes(app: FastifyInstance, parts: ServerParts): void 
   app.get('/v1/agentloops', agentloops.list)
   app.get<WithId>('/v1/agentloops/:id', agentloops.get)
   app.delete<WithId>('/v1/agentloops/:id', agentloops.remove)
+
+  for (const programs of ['/v1/programs', '/v1/programs/:id'])
+    app.all(programs, () => {
+      throw new BrainError(
+        'unsupported',
+        'Cannot use /v1/programs: programs are not part of this server; compile tools to components',
+      )
+    })
 }
 
 const handlersOf = (resource: Resource, parts: ServerParts) => {
@@ -46,7 +54,7 @@ const handlersOf = (resource: Resource, parts: ServerParts) => {
 
 async function admit(
   components: ComponentRegistry,
-  { requests, limits, access, warning }: ServerParts,
+  { requests, limits, access, sessions, warning }: ServerParts,
   request: FastifyRequest,
 ): Promise<{ readonly status: number; readonly body: string }> {
   const tenant = access.tenantOf(request)
@@ -57,6 +65,7 @@ async function admit(
       'Cannot admit a component: send its bytes with content-type application/wasm or application/octet-stream',
       { body: 'media_type' },
     )
+  sessions.assertTakesWork()
   refuseAnnounced(request.raw, 'packageBytes', limits)
   const component = await components.admit(tenant, request.body)
   // The bytes say what the request asks for: only after they have come can the key be compared.

@@ -16,7 +16,6 @@ type OfMethod = { Params: { id: string; name: string; method: string } }
 type OfEnvironment = { Params: { id: string; name: string; sequence: string } }
 type OfExecution = { Params: { id: string; sequence: string } }
 
-const noQuery = z.strictObject({})
 const methodBody = z.strictObject({ input: jsonSchema })
 const executionBody = z.strictObject({ method: z.string(), input: jsonSchema })
 
@@ -24,7 +23,6 @@ const executionBody = z.strictObject({ method: z.string(), input: jsonSchema })
 export function environmentRoutes(app: FastifyInstance, parts: ServerParts): void {
   const { environments } = parts
   app.post<OfSession>('/v1/sessions/:id/environments', async (request, reply) => {
-    parse(noQuery, request.query, 'query')
     const { tenant, id } = whose(parts, request)
     return once(parts, { request, reply }, { tenant, scope: `environment_control:${id}` }, async (claim) => {
       const body = parse(controlRequestSchema, jsonOf(request), 'body')
@@ -33,7 +31,6 @@ export function environmentRoutes(app: FastifyInstance, parts: ServerParts): voi
   })
 
   app.post<OfMethod>('/v1/sessions/:id/environments/:name/calls/:method', async (request, reply) => {
-    parse(noQuery, request.query, 'query')
     const { tenant, id } = whose(parts, request)
     const { name, method } = request.params
     assertIdentifier(name)

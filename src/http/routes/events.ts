@@ -21,7 +21,7 @@ type Streamed = { readonly events: AsyncIterable<StreamEvent>; readonly lagged: 
 /** What a session's journal tells, as pages and as streams (contract 3.5, A5). */
 export function eventRoutes(app: FastifyInstance, parts: ServerParts): void {
   const { events, activity } = parts
-  const inspectable = { config: { inspectable: true } }
+  const inspectable = { config: { inspectable: true, takesQuery: true } }
   app.get<WithId>('/v1/sessions/:id/events', inspectable, async (request, reply) => {
     const at = whereOf(parts, request)
     if (!wantsEventStream(request)) return events.page(at.tenant, at.id, at.after)

@@ -19,7 +19,7 @@ const listQuery = z.strictObject({
 /** Workspace files as raw bytes (contract A12). PUT and DELETE are idempotent of themselves and need no key. */
 export function fileRoutes(app: FastifyInstance, parts: ServerParts): void {
   const base = '/v1/sessions/:id/environments/:env/files'
-  app.get<InEnvironment>(base, async (request) => {
+  app.get<InEnvironment>(base, { config: { takesQuery: true } }, async (request) => {
     const { tenant, id } = whose(parts, request)
     const query = parse(listQuery, request.query, 'query')
     const files = await parts.files.list(tenant, id, request.params.env, {

@@ -7,8 +7,9 @@ const readyQuery = z.strictObject({ verbose: z.string().optional() })
 
 /** `/health/live`, `/health/ready` (contract 1.1); `?verbose` says what the server stands on and needs the token. */
 export function healthRoutes(app: FastifyInstance, { health, access }: ServerParts): void {
-  app.get('/health/live', async (_request, reply) => reply.code(204).send())
-  app.get('/health/ready', async (request, reply) => {
+  const probed = { exposeHeadRoute: true }
+  app.get('/health/live', probed, async (_request, reply) => reply.code(204).send())
+  app.get('/health/ready', { ...probed, config: { takesQuery: true } }, async (request, reply) => {
     const { verbose } = parse(readyQuery, request.query, 'query')
     const ready = health.isReady()
     if (verbose === undefined) return reply.code(ready ? 204 : 503).send()

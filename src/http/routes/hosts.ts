@@ -4,6 +4,7 @@ import { BrainError } from '../../kernel/errors.ts'
 import type { Json } from '../../kernel/json.ts'
 import { faultOfEnvelope } from '../../contract/outcome.ts'
 import { jsonSchema } from '../../contract/message-schema.ts'
+import { nullAsAbsent } from '../../contract/null-as-absent.ts'
 import { ToolFailure } from '../../contract/tool-failure.ts'
 import type { HostUpdate } from '../../contract/host-protocol.ts'
 import type { ApplicationHost, HostCallName } from '../../session/application-hosts.ts'
@@ -15,7 +16,6 @@ import type { ServerParts } from '../server.ts'
 
 type WithId = { Params: { id: string } }
 
-const noQuery = z.strictObject({})
 const suspendBody = z.strictObject({ connection: z.int() })
 
 const outcome = z.custom<Json>().superRefine((value, context) => {
@@ -24,7 +24,7 @@ const outcome = z.custom<Json>().superRefine((value, context) => {
 })
 /** Of a call: its session and its sequence. What is not one of this host is no longer pending, whatever it is. */
 const call = { session_id: z.string(), sequence: z.int() }
-const lastOutcome = outcome.optional()
+const lastOutcome = nullAsAbsent(outcome)
 const resultsBody = z.strictObject({
   ...call,
   update: z.discriminatedUnion('type', [
@@ -52,7 +52,6 @@ export function hostRoutes(app: FastifyInstance, parts: ServerParts): void {
   })
 
   app.get<WithId>('/v1/hosts/:id/commands', ofHost, async (request, reply) => {
-    parse(noQuery, request.query, 'query')
     const host = openHost(parts, request)
     const stop = new AbortController()
     reply.raw.once('close', () => stop.abort())

@@ -9,7 +9,7 @@ const modelsQuery = z.strictObject({ provider: z.string().optional() })
 
 /** `GET /v1/models`: the providers that sessions may name, with what is known of their models (contract 1.1). */
 export function modelRoutes(app: FastifyInstance, { models, access }: ServerParts): void {
-  app.get('/v1/models', async (request): Promise<ModelCatalogue> => {
+  app.get('/v1/models', { config: { takesQuery: true } }, async (request): Promise<ModelCatalogue> => {
     access.tenantOf(request)
     const { provider } = parse(modelsQuery, request.query, 'query')
     if (provider === undefined) return models

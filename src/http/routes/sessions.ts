@@ -5,6 +5,7 @@ import { isJsonObject } from '../../kernel/json.ts'
 import { isIdentifier, parseSessionId, type SessionId, type TenantId } from '../../kernel/ids.ts'
 import { listOf } from '../../contract/list-of.ts'
 import { mediaSchema } from '../../contract/message-schema.ts'
+import { nullAsAbsent } from '../../contract/null-as-absent.ts'
 import { SESSION_STATUSES } from '../../contract/session-request.ts'
 import type { UserInput } from '../../contract/message.ts'
 import { parseCreateRequest } from '../../session/create-request.ts'
@@ -15,7 +16,7 @@ import type { ServerParts } from '../server.ts'
 type WithId = { Params: { id: string } }
 
 const messageBody = z.strictObject({
-  input: z.strictObject({ message: z.string().min(1), media: listOf(mediaSchema, 64).optional() }),
+  input: z.strictObject({ message: z.string().min(1), media: nullAsAbsent(listOf(mediaSchema, 64)) }),
 })
 
 const listQuery = z.strictObject({
@@ -39,7 +40,7 @@ export function sessionRoutes(app: FastifyInstance, parts: ServerParts): void {
     })
   })
 
-  app.get('/v1/sessions', async (request) => {
+  app.get('/v1/sessions', { config: { takesQuery: true } }, async (request) => {
     const tenant = access.tenantOf(request)
     const queries = toSessionQueries(parse(listQuery, request.query, 'query'))
     const lists = await Promise.all(queries.map((query) => sessions.list(tenant, query)))

@@ -41,12 +41,6 @@ export type ComponentsSettings = {
 
 /** The `Components` port, and what the binding needs to run them. */
 export interface ComponentStore extends Components {
-  /**
-   * Makes sure that `readArtifact` finds the artifact of a component. Costs nothing when this process made or checked it.
-   *
-   * @throws BrainError `environment_not_ready` when it is not there and cannot be made; `overloaded`.
-   */
-  ensureArtifact(id: ComponentId): Promise<void>
   /** Says that `readArtifact` failed: the next {@link ensureArtifact} checks every byte and makes it again. */
   distrustArtifact(id: ComponentId): void
 }

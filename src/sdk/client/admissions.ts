@@ -3,7 +3,8 @@ import { BrainError } from '../brain-error.ts'
 import type { Component } from '../declare/component.ts'
 import type { Transport } from './transport.ts'
 
-type Role = 'tool' | 'agentloop'
+/** What a component is admitted as. */
+export type Role = 'tool' | 'agentloop'
 
 /** Uploads components: each object once in each role, as long as that went well. */
 export class Admissions {
@@ -19,18 +20,43 @@ export class Admissions {
 
   /** @returns the id, which is the SHA-256 of the bytes @throws BrainError `tool_rejected`, `agentloop_rejected` */
   admit(role: Role, component: Component): Promise<string> {
+    return this.#once(role, component, async () => {
+      const bytes = await this.#bytesOf(component)
+      return this.#upload(role, bytes, await sha256(bytes))
+    })
+  }
+
+  /** As {@link admit}, of what may be there already: it is looked up before it is sent. */
+  ensure(role: Role, component: Component): Promise<string> {
+    return this.#once(role, component, async () => {
+      const bytes = await this.#bytesOf(component)
+      const id = await sha256(bytes)
+      return (await this.#isAdmitted(role, id)) ? id : this.#upload(role, bytes, id)
+    })
+  }
+
+  #once(role: Role, component: Component, work: () => Promise<string>): Promise<string> {
     const known = this.#known[role]
     const before = known.get(component)
     if (before !== undefined) return before
-    const admission = this.#upload(role, component)
+    const admission = work()
     known.set(component, admission)
     admission.catch(() => known.delete(component))
     return admission
   }
 
-  async #upload(role: Role, component: Component): Promise<string> {
-    const bytes = await this.#bytesOf(component)
-    const key = `${role}-${await sha256(bytes)}`
+  async #isAdmitted(role: Role, id: string): Promise<boolean> {
+    try {
+      await this.#transport.json('GET', `/v1/${role}s/${id}`)
+      return true
+    } catch (error) {
+      if (error instanceof BrainError && error.status === 404) return false
+      throw error
+    }
+  }
+
+  async #upload(role: Role, bytes: Uint8Array<ArrayBuffer>, digest: string): Promise<string> {
+    const key = `${role}-${digest}`
     const answer = await this.#transport.json('POST', `/v1/${role}s`, { body: bytes, key })
     if (isJsonObject(answer) && answer['status'] === 'admitted' && typeof answer['id'] === 'string') return answer['id']
     const error = isJsonObject(answer) && isJsonObject(answer['error']) ? answer['error'] : {}

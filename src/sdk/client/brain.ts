@@ -1,10 +1,14 @@
 import type { Json } from '../../kernel/json.ts'
+import { isPlacedAgentloop, type PlacedAgentloop } from '../declare/agentloop.ts'
 import { isComponent, type Component } from '../declare/component.ts'
+import { isPlacedTool, type PlacedTool } from '../declare/tool.ts'
 import type { HostCredentials } from '../host/host-connection.ts'
 import { Host } from '../host/host.ts'
 import { membersOf } from '../strict-members.ts'
 import { Admissions } from './admissions.ts'
+import { prepareAll, type Preparable } from './preparation.ts'
 import type { LiveEvent } from './session-event.ts'
+import type { SessionOptions } from './session-options.ts'
 import { liveEvents } from './session-reader.ts'
 import { Sessions } from './sessions.ts'
 import { Transport, type Fetch } from './transport.ts'
@@ -105,6 +109,53 @@ export class Brain {
   /** Admits a component as an agentloop, once for each object. @returns its id @throws BrainError `agentloop_rejected` */
   async admitAgentloop(component: Component): Promise<string> {
     return this.#admissions.admit('agentloop', checkedComponent(component))
+  }
+
+  /**
+   * Admits the component of a placed agentloop, once for each object.
+   *
+   * @returns its id
+   * @throws TypeError for one that is no component @throws BrainError `agentloop_rejected` and others
+   */
+  async admit(placed: PlacedAgentloop): Promise<string> {
+    if (!isPlacedAgentloop(placed) || placed.executable.type !== 'component')
+      throw new TypeError('Cannot admit: it must be a placed agentloop that is a component')
+    return this.#admissions.admit('agentloop', placed.executable.component)
+  }
+
+  /**
+   * Has the server load what a placed tool or agentloop needs, so that its first call begins at once. A component is looked
+   * up before it is uploaded. Nothing is remembered of a failure.
+   *
+   * @returns the same with the id of its component in place of the bytes; what is no component as it is
+   * @throws BrainError `preparation_failed`, `tool_rejected`, `agentloop_rejected` and others
+   */
+  async prepare<Placed extends Preparable>(placed: Placed): Promise<Placed> {
+    const [prepared] = await prepareAll([placed], this.#transport, this.#admissions)
+    return prepared as Placed
+  }
+
+  /**
+   * As {@link prepare}, of everything that a session is going to have, in one request.
+   *
+   * @returns `tools` and `agentloop` for `sessions.create`
+   */
+  async prepareEnvironment({ tools = [], agentloop }: Pick<SessionOptions, 'tools' | 'agentloop'>): Promise<{
+    readonly tools: readonly PlacedTool[]
+    readonly agentloop?: PlacedAgentloop
+  }> {
+    const all = await prepareAll([...(agentloop ? [agentloop] : []), ...tools], this.#transport, this.#admissions)
+    return { tools: all.filter(isPlacedTool), ...(agentloop && { agentloop: all[0] as PlacedAgentloop }) }
+  }
+
+  /**
+   * Registers the host of this client's functions and connects it, unless that was done: `sessions.create` does it of
+   * itself where it is needed.
+   *
+   * @returns as {@link credentials}
+   */
+  register(): Promise<HostCredentials> {
+    return this.#host.register()
   }
 
   /**

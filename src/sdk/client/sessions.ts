@@ -4,6 +4,7 @@ import type { PlacedTool } from '../declare/tool.ts'
 import type { Host } from '../host/host.ts'
 import { membersOf } from '../strict-members.ts'
 import type { Admissions } from './admissions.ts'
+import { componentDescriptor } from './component-descriptor.ts'
 import { reattachedTools } from './reattach.ts'
 import { sessionState, type SessionState } from './session-event.ts'
 import { SessionHandle, type KeyOptions } from './session-handle.ts'
@@ -94,8 +95,6 @@ export class Sessions {
   async #resolve(executable: Executable, role: 'tool' | 'agentloop'): Promise<Json> {
     if (executable.type === 'descriptor') return executable.descriptor
     const id = await this.#admissions.admit(role, executable.component)
-    const entrypoint = role === 'tool' ? 'run' : 'turn'
-    const configuration = role === 'tool' ? { configuration: executable.configuration } : {}
-    return { type: 'brain_component', entrypoint, id, ...configuration }
+    return componentDescriptor(role, id, executable.configuration)
   }
 }

@@ -53,11 +53,14 @@ export function agentloop<Options extends OptionsSchema | undefined = undefined>
       throw new TypeError(`${wrong}: it needs an env made by brainEnv() or by what environment() gives`)
     const executable = executableOf(implementation as never, options, wrong)
     checkPlace(executable, env, wrong)
-    const placed = { env, ...grants, executable }
-    return Object.freeze(Object.defineProperty(placed, BRAND, { value: true }))
+    return placedAgentloop({ env, ...grants, executable })
   }
   return Object.freeze(factory)
 }
+
+/** Brands and freezes a placed agentloop. */
+export const placedAgentloop = (loop: PlacedAgentloop): PlacedAgentloop =>
+  Object.freeze(Object.defineProperty(loop, BRAND, { value: true }))
 
 export const isPlacedAgentloop = (value: unknown): value is PlacedAgentloop =>
   typeof value === 'object' && value !== null && BRAND in value

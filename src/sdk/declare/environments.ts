@@ -95,6 +95,13 @@ export function hostEnv(options: HostEnvOptions): HostEnv {
   return branded({ driver: 'host', name, ...grantsOf(options.environments, what) })
 }
 
+/**
+ * As {@link hostEnv}, for tools that are functions of a page.
+ *
+ * @throws TypeError for a wrong or unknown member
+ */
+export const clientBrowser = (options: HostEnvOptions): HostEnv => hostEnv(options)
+
 /** The environment of tools that name none. */
 export const defaultHost = (name: string): HostEnv =>
   branded({ driver: 'host', name, configuration: { sdk_default: true } })

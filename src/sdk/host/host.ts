@@ -30,6 +30,11 @@ export class Host {
     return this.#connection.credentials()
   }
 
+  /** Registers, unless that was done before, and connects. */
+  register(): Promise<HostCredentials> {
+    return this.#connection.during(() => this.credentials())
+  }
+
   /**
    * Makes or takes up a session whose functions may be called from then on.
    *

@@ -3,6 +3,7 @@ import { BrainError } from '../../kernel/errors.ts'
 import { type Json, parseJson } from '../../kernel/json.ts'
 import { listOf } from '../../contract/list-of.ts'
 import { jsonSchema, messageSchema } from '../../contract/message-schema.ts'
+import { nullAsAbsent } from '../../contract/null-as-absent.ts'
 import type { Message } from '../../contract/message.ts'
 import type { CallNotes } from '../../dispatch/call-log.ts'
 import type { ToolInvocation } from '../../journal/record.ts'
@@ -22,7 +23,7 @@ const invocationsSchema = listOf(
     call_id: z.string().min(1).max(CALL_ID_CHARACTERS),
     name: z.string(),
     environment: z.string(),
-    environment_sequence: z.int().positive().optional(),
+    environment_sequence: nullAsAbsent(z.int().positive()),
     input: jsonSchema,
   }),
   MOST_CALLS,

@@ -62,6 +62,7 @@ const callOf = (sequence: number, deadlineAtMs = 0): BoundCall => ({
   grants: [],
   implementation: { type: 'host_function', name: 'lookup' },
   input: '{"id":7}',
+  controllerServices: () => expect.unreachable(),
   deadlineAtMs,
   deadlineInMs: undefined,
 })

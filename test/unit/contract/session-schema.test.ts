@@ -38,6 +38,7 @@ const TAKEN: readonly unknown[] = [
   { model, tools: [tool], environments: [{ ...box, configuration: { network: ['https://api.example'] } }] },
   { model, tools: [{ ...tool, name: '_a.b:c', description: '', input_schema: {}, output_schema: { type: 'null' } }] },
   { model, environments: [{ ...box, driver: 'host', host_id: 'host_x', lifecycle: 'manual' }] },
+  { model, agentloop: null, transcript: null, environments: [{ ...box, methods: null, environments: null }] },
   {
     model,
     environments: [
@@ -155,6 +156,10 @@ describe('wit/session.json', () => {
     }
     expect(seen.length).toBeGreaterThan(30)
     expect(seen.filter(([name, value]) => faultOf(name, value) !== undefined)).toEqual([])
+    const reported = { sequence: 1, recorded_at_ms: 1, event_type: 'disk_full', data: null }
+    const environment = { name: 'box', sequence: 1 }
+    expect(faultOf('Event', { ...reported, origin: { kind: 'environment', environment } })).toBeUndefined()
+    expect(faultOf('Event', { ...reported, origin: { kind: 'environment' } })).toBeDefined()
     // What is not as it must be is told from what is.
     for (const record of records.filter(({ event_type }) => /^(turn|tool_call|model_call|kv)_/.test(event_type)))
       expect(faultOf('Event', { ...record, data: {} })).toBeDefined()

@@ -52,7 +52,9 @@ function tireless(guestCpuSecs: number, request: readonly [string, string], most
     limits: { ...defaultLimits, guestCpuSecs },
   })
   const host = { kvPut: async () => 1 } as unknown as LoopHost
-  const context = { tenant: localTenant, session: newSessionId(), sequence: 1, signal: new AbortController().signal }
+  const { signal } = new AbortController()
+  const controllerServices = () => expect.unreachable()
+  const context = { tenant: localTenant, session: newSessionId(), sequence: 1, signal, controllerServices }
   return loops.of(implementation, place).run(input, host, context)
 }
 

@@ -30,7 +30,7 @@ import { TextHost } from '../text-host.ts'
 
 export type ComponentLoopsParts = {
   readonly sandbox: Pick<Sandbox, 'level' | 'invoke'>
-  readonly components: Pick<Components, 'get'> & { ensureArtifact(id: ComponentId): Promise<void> }
+  readonly components: Pick<Components, 'get' | 'ensureArtifact'>
   readonly brainEnv: BrainEnv
   readonly callLogs: Pick<CallLogs, 'write'>
   readonly limits: Limits

@@ -1,7 +1,7 @@
 import { BrainError, clip } from '../../../kernel/errors.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../kernel/json.ts'
 import type { SessionId, TenantId } from '../../../kernel/ids.ts'
-import type { EnvironmentReceipt, EnvironmentRequest } from '../../../contract/environment-protocol.ts'
+import type { Callback, EnvironmentReceipt, EnvironmentRequest } from '../../../contract/environment-protocol.ts'
 import type { Limits } from '../../../contract/limits.ts'
 import { CallNotes, type CallLogs } from '../../../dispatch/call-log.ts'
 import type { Callbacks } from '../../../dispatch/environments/callbacks.ts'
@@ -23,6 +23,8 @@ export type SendOperation = (sending: {
   readonly place: Place
   readonly sequence: number
   readonly request: EnvironmentRequest
+  readonly context: Callback
+  readonly reporter: Callback
   readonly totalMs: number | undefined
   readonly signal: AbortSignal
 }) => Promise<EnvironmentReceipt>
@@ -59,12 +61,13 @@ export class RemoteLoops {
     { implementation, place }: { readonly implementation: JsonObject; readonly place: Place },
     input: TurnInput,
     host: LoopHost,
-    { tenant, session, sequence, signal }: ActivationContext,
+    { tenant, session, sequence, signal, controllerServices }: ActivationContext,
   ): Promise<{ result?: Json }> {
     const { send, callbacks, callLogs, limits } = this.#parts
     const notes = new CallNotes()
     const texts = new TextHost(host, notes)
     const opened = callbacks.open(session, sequence, LOOP_METHODS, (method, value) => serveLoop(texts, method, value))
+    const { context, reporter, close } = controllerServices(place)
     const totalMs = limits.turnSecs === 0 ? undefined : limits.turnSecs * 1000
     try {
       const receipt = await send({
@@ -79,12 +82,15 @@ export class RemoteLoops {
           ...(totalMs === undefined ? {} : { deadline_ms: totalMs }),
           callback: opened.callback,
         },
+        context,
+        reporter,
         totalMs,
         signal,
       })
       return toResult(receipt)
     } finally {
       opened.close()
+      close()
       if (notes.log !== undefined) callLogs.write(session, sequence, notes.log).catch(() => undefined) // promised to nobody
     }
   }

@@ -111,6 +111,17 @@ describe('a call that fails (contract A15)', () => {
     },
   )
 
+  it('comes to what the documentation says', () => {
+    const page = readFileSync(new URL('../../../../docs/distributed-tools.md', import.meta.url), 'utf8')
+    const rows = [...page.matchAll(/^\| (deadline|cancel|reset|close|refusal|fault) \|(.*)\|$/gm)]
+    const documented = rows.map(([, cause, cells = '']) => [
+      cause,
+      cells.split('|').map((cell) => cell.replace(/[ `]/g, '')),
+    ])
+    const causes = Object.keys(VERDICTS.connecting) as Cause[]
+    expect(documented).toEqual(causes.map((cause) => [cause, phases.map((phase) => VERDICTS[phase][cause])]))
+  })
+
   it('is stopped, socket and all, when it has ended for whatever reason', async () => {
     const asked = Promise.withResolvers<void>()
     service.script = () => asked.resolve()

@@ -120,7 +120,7 @@ describe('a request (seed: Handle a tool call)', () => {
 
   it('leaves neither url nor tokens in anything that is kept, whatever goes wrong', async () => {
     const canaries = ['canary-token', 'canary-path', 'canary-look', 'canary-proxy', String(service.port)]
-    const service_ = echoAt(`${service.origin}/canary-path?canary-path`, {
+    const hidden = echoAt(`${service.origin}/canary-path?canary-path`, {
       token_env: 'CANARY_ENV',
       inspect_session: true,
     })
@@ -128,7 +128,7 @@ describe('a request (seed: Handle a tool call)', () => {
       secret: () => 'canary-token',
       inspect: () => ({ token: 'canary-look', brainUrl: 'b', close: () => undefined }),
     }
-    const tools = openToolLab(service_, parts)
+    const tools = openToolLab(hidden, parts)
     const kept: unknown[] = []
     for (const answer of [
       (request: RawRequest): Buffer => jsonAnswer(`{"content":[{"type":"text","text":"${request.head}`),
@@ -143,13 +143,13 @@ describe('a request (seed: Handle a tool call)', () => {
       kept.push(await end, services.notes)
     }
     const unreachable = [
-      openToolLab({ ...service_, url: `https://127.0.0.1:1/canary-path` }, parts),
-      openToolLab({ ...service_, url: `http://canary-path.invalid/` }, parts),
+      openToolLab({ ...hidden, url: `https://127.0.0.1:1/canary-path` }, parts),
+      openToolLab({ ...hidden, url: `http://canary-path.invalid/` }, parts),
       openToolLab(
-        { ...service_, url: `https://canary-path.test/` },
+        { ...hidden, url: `https://canary-path.test/` },
         { ...parts, proxies: parseProxyRules({ https: `http://canary-proxy:canary-token@127.0.0.1:${service.port}` }) },
       ),
-      openToolLab(service_, { ...parts, secret: () => 'canary-token\n' }),
+      openToolLab(hidden, { ...parts, secret: () => 'canary-token\n' }),
     ]
     service.script = (socket) => socket.end(headOf('407 canary-token', []))
     for (const each of unreachable) kept.push(await each.call().end, each.logged)

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -47,14 +47,17 @@ export class BenchServer implements AsyncDisposable {
   }
 
   /** @param parent where the data is kept, and so what the floor of durable writes is measured on */
-  static async start(parent = tmpdir(), nodeFlags: readonly string[] = []): Promise<BenchServer> {
+  static async start(parent = tmpdir(), nodeFlags: readonly string[] = [], hostConfig?: Json): Promise<BenchServer> {
     const directory = await mkdtemp(join(parent, 'brain-bench-'))
     try {
+      const file = join(directory, 'brain.json')
+      if (hostConfig !== undefined) await writeFile(file, JSON.stringify(hostConfig))
       const server = await startServer({
         dataDirectory: join(directory, 'data'),
         logFile: join(directory, 'server.log'),
         settings: { BRAIN_ENV_FILESYSTEM_ALLOW: 'workspace' },
         nodeFlags,
+        ...(hostConfig === undefined ? {} : { hostConfig: file }),
       })
       living.set(server, directory)
       return new BenchServer(directory, server)

@@ -22,6 +22,7 @@ export type GroupName =
   | 'boxes'
   | 'calls'
   | 'application'
+  | 'services'
   | 'guest'
   | 'files'
   | 'turns'
@@ -65,6 +66,12 @@ export const FIGURES: Readonly<Record<string, FigureFacts>> = {
     group: 'application',
     floor: DURABLE,
     required: [{ what: 'p50', most: 3 }],
+  },
+  'tool-service-call': {
+    unit: 'ms',
+    group: 'services',
+    floor: DURABLE,
+    required: [{ what: 'above-floor', most: 1.5 }],
   },
   'emit-round-trip': {
     unit: 'ms',

@@ -16,6 +16,7 @@ import { application } from './groups/application.ts'
 import { history } from './groups/history.ts'
 import { guest } from './groups/guest.ts'
 import { memory } from './groups/memory.ts'
+import { services } from './groups/services.ts'
 import { records } from './groups/records.ts'
 import { streams } from './groups/streams.ts'
 import { throughput } from './groups/throughput.ts'
@@ -31,6 +32,7 @@ const GROUPS: Readonly<Record<GroupName, Group>> = {
   boxes,
   calls,
   application,
+  services,
   guest,
   files,
   turns,

@@ -180,8 +180,10 @@ type Assembled = {
 function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled {
   const { limits } = config
   const { journal, sandbox, components, hosts } = adapters
+  const inspections = new Inspections()
   const { dispatcher, loops, environments } = openExecutors(config, {
     ...adapters,
+    inspections,
     logger,
     baseUrl: () => baseUrlOf(config, app),
   })
@@ -196,7 +198,6 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
   const requests = new Requests({ journal, encodeError })
   const { files } = sandbox
   const catalog = new Catalog(config.toolServices)
-  const inspections = new Inspections()
   const service = new SessionService({ ...adapters, catalog, loops, sessions, requests, dispatcher })
   const assertTakesWork = (): void => service.assertTakesWork()
   const streams = new OpenStreams()

@@ -5,6 +5,7 @@ import { EnvironmentUrls } from '../bindings/environment/environment-urls.ts'
 import { HttpEnvironments } from '../bindings/environment/http-environments.ts'
 import { componentBinding } from '../bindings/component/component-binding.ts'
 import { hostBinding } from '../bindings/host/host-binding.ts'
+import { toolServiceBinding } from '../bindings/tool-service/tool-service-binding.ts'
 import type { Adapters } from '../compose.ts'
 import { type Config, isLoopback } from '../config/config.ts'
 import { Dispatcher } from '../dispatch/dispatcher.ts'
@@ -13,6 +14,7 @@ import { type Environments, openEnvironments } from '../dispatch/environments/en
 import { Reporters } from '../dispatch/environments/reporters.ts'
 import { BrainEnv } from '../sandbox/brain-env.ts'
 import { credentialIn, readSecrets } from '../session/session-secrets.ts'
+import type { Inspections } from '../session/inspections.ts'
 import type { Agentloops } from '../turn/agentloop.ts'
 import { ComponentLoops } from '../turn/loops/component/component-loops.ts'
 import { RemoteLoops } from '../turn/loops/remote/remote-loops.ts'
@@ -27,12 +29,13 @@ export type Executors = {
 
 type Parts = Pick<Adapters, 'schemas' | 'sandbox' | 'components' | 'callLogs' | 'hosts' | 'credentials'> & {
   readonly logger: Logger
-  /** Under which environments reach this server. */
+  /** Under which environments and tool services reach this server. */
   readonly baseUrl: () => string
+  readonly inspections: Inspections
 }
 
 export function openExecutors(config: Config, parts: Parts): Executors {
-  const { schemas, sandbox, components, callLogs, hosts, credentials, logger, baseUrl } = parts
+  const { schemas, sandbox, components, callLogs, hosts, credentials, logger, baseUrl, inspections } = parts
   const { limits, tenants, listen } = config
   const brainEnv = new BrainEnv(new Map(tenants.map(({ id, allow }) => [id, allow])), (name) =>
     config.secrets.get(name),
@@ -55,6 +58,13 @@ export function openExecutors(config: Config, parts: Parts): Executors {
       componentBinding({ sandbox, components, brainEnv }),
       hostBinding(hosts),
       environmentBinding({ environments: elsewhere, callbacks }),
+      toolServiceBinding({
+        services: config.toolServices,
+        secret: (name) => config.toolTokens.get(name),
+        proxies: config.proxies,
+        inspect: ({ tenant, session }) => ({ ...inspections.open(tenant, session), brainUrl: baseUrl() }),
+        logger,
+      }),
     ].map((binding) => [binding.driver, binding]),
   )
   const reporters = new Reporters({ baseUrl, sign: (text) => credentials.sign(text) })

@@ -1,7 +1,9 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { LIMITS, type LimitName, type Limits } from '../contract/limits.ts'
+import { messageOf } from '../kernel/errors.ts'
 import { localTenant, type TenantId } from '../kernel/ids.ts'
+import { parseProxyRules, type ProxyRules } from '../kernel/net/proxy-rules.ts'
 import type { ToolService } from '../contract/tool-service.ts'
 import type { HostConfigFile, ReadHostConfig } from './host-config.ts'
 import type { ProviderDefinition } from '../contract/model-catalogue.ts'
@@ -24,14 +26,6 @@ export type TenantConfig = {
   readonly allow: Allowance
 }
 
-/** Proxies as the variables have them, in either case (contract A16). */
-export type ProxyConfig = {
-  readonly http: string | undefined
-  readonly https: string | undefined
-  /** Hosts that are reached without one. */
-  readonly except: string | undefined
-}
-
 /** What the server is told to be. Rooms get their own slice of it. */
 export type Config = {
   readonly listen: { readonly host: string; readonly port: number }
@@ -42,7 +36,7 @@ export type Config = {
   readonly toolServices: ReadonlyMap<string, ToolService>
   readonly toolTokens: ReadonlyMap<string, string>
   /** Proxies for calls of distributed tools. */
-  readonly proxies: ProxyConfig
+  readonly proxies: ProxyRules
   readonly publicUrl: URL | undefined
   readonly corsOrigins: readonly string[]
   /** Values of the allowed secrets that the environment has. */
@@ -179,6 +173,7 @@ export function loadConfig(
   const problems: string[] = [...host.problems]
   const limits = readLimits(env, problems)
   const operators = readOperatorsProviders(env['BRAIN_PROVIDERS_FILE'], problems)
+  const proxies = readProxies(env, problems)
   const parsed = environmentSchema.safeParse(env)
   if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`))
   else if (!hasToken(parsed.data, host) && !isLoopback(parsed.data.BRAIN_LISTEN.host))
@@ -186,7 +181,7 @@ export function loadConfig(
       `BRAIN_LISTEN: ${parsed.data.BRAIN_LISTEN.host} is not loopback, so BRAIN_API_TOKEN must be set, or tenants listed in the host config`,
     )
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems)
-  return toConfig(parsed.data, env, { limits, operators, file: host.file })
+  return toConfig(parsed.data, env, { limits, operators, proxies, file: host.file })
 }
 
 const hasToken = (data: z.output<typeof environmentSchema>, { file }: ReadHostConfig): boolean =>
@@ -198,6 +193,17 @@ function readOperatorsProviders(file: string | undefined, problems: string[]): r
   if ('providers' in read) return read.providers
   problems.push(`BRAIN_PROVIDERS_FILE: ${read.problem}`)
   return []
+}
+
+/** The variables that programs share, in either case; where both are there, the small one counts (contract A16). */
+function readProxies(env: Readonly<Record<string, string | undefined>>, problems: string[]): ProxyRules {
+  const textOf = (name: string): string | undefined => env[name] ?? env[name.toUpperCase()]
+  try {
+    return parseProxyRules({ http: textOf('http_proxy'), https: textOf('https_proxy'), except: textOf('no_proxy') })
+  } catch (error) {
+    problems.push(messageOf(error))
+    return parseProxyRules({})
+  }
 }
 
 /** The tenants of the host config, or the one of BRAIN_API_TOKEN (contract A3). */
@@ -237,8 +243,14 @@ function toConfig(
   {
     limits,
     operators,
+    proxies,
     file,
-  }: { limits: Limits; operators: readonly ProviderDefinition[]; file: HostConfigFile | undefined },
+  }: {
+    limits: Limits
+    operators: readonly ProviderDefinition[]
+    proxies: ProxyRules
+    file: HostConfigFile | undefined
+  },
 ): Config {
   const tenants = tenantsOf(data, env, file)
   const valuesOf = (names: readonly string[]): Map<string, string> =>
@@ -251,11 +263,7 @@ function toConfig(
     tenants,
     toolServices: new Map(tools.map((tool) => [tool.name, tool as ToolService])),
     toolTokens: valuesOf(tools.flatMap(({ token_env: name }) => name ?? [])),
-    proxies: {
-      http: env['http_proxy'] ?? env['HTTP_PROXY'],
-      https: env['https_proxy'] ?? env['HTTPS_PROXY'],
-      except: env['no_proxy'] ?? env['NO_PROXY'],
-    },
+    proxies,
     publicUrl: data.BRAIN_PUBLIC_URL,
     corsOrigins: data.BRAIN_CORS_ORIGINS,
     secrets: valuesOf(tenants.flatMap(({ allow }) => allow.secrets)),

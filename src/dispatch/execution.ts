@@ -83,7 +83,12 @@ export class Execution implements CallServices {
       running.receipt.then((receipt) => this.#received(receipt)),
     )
     if (deadlineInMs === undefined || this.#state !== 'open') return
-    this.#timer = setLongTimeout(() => this.#follow('a deadline', this.interrupt('timeout')), deadlineInMs)
+    this.#timer = setLongTimeout(() => this.#follow('a deadline', this.#expire()), deadlineInMs)
+  }
+
+  #expire(): Promise<unknown> {
+    const receipt = this.#state === 'open' ? this.#running?.unsent?.() : undefined
+    return receipt === undefined ? this.interrupt('timeout') : this.#takeReceipt(receipt)
   }
 
   /** Work that nobody waits for: what goes wrong with it must neither be lost nor end the server. */

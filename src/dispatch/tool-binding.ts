@@ -87,6 +87,11 @@ export interface RunningCall {
    * @param sequence of the `tool_cancel_started`.
    */
   cancel(reason: 'timeout' | 'cancelled', sequence: number): Promise<void>
+  /**
+   * Asked at the deadline, before the call is interrupted for it: how a call ends of which nothing has left yet, and now
+   * never will. Absent, or undefined: it ends `timeout`, since its work may have been done (contract A15).
+   */
+  unsent?(): Receipt | undefined
 }
 
 /** A way of reaching tools: one adapter per driver of an environment. */

@@ -30,6 +30,7 @@ const ADAPTERS = [
   'src/model/remote/',
   'src/bindings/component/',
   'src/bindings/host/',
+  'src/bindings/tool-service/',
   'src/dispatch/schemas/',
   'src/turn/loops/builtin/',
   'src/turn/loops/component/',

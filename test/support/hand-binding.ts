@@ -15,6 +15,8 @@ export class HandBinding implements ToolBinding {
   readonly calls: HandCall[] = []
   readonly #waiting: ((call: HandCall) => void)[] = []
   script: ((call: HandCall) => Promise<Receipt | undefined>) | undefined
+  /** What calls end with at their deadline, as if nothing of them had left. */
+  unsent: Receipt | undefined
 
   checkPlacement(): Promise<void> {
     return Promise.resolve()
@@ -42,6 +44,7 @@ export class HandBinding implements ToolBinding {
         receipt.resolve({ type: 'stopped', reason })
         return Promise.resolve()
       },
+      unsent: () => this.unsent,
     }
   }
 

@@ -3,7 +3,10 @@ import { afterAll } from 'vitest'
 import type { BrainError } from '../../src/kernel/errors.ts'
 import { localTenant, type SessionId } from '../../src/kernel/ids.ts'
 import type { Json } from '../../src/kernel/json.ts'
+import { parseProxyRules, type ProxyTexts } from '../../src/kernel/net/proxy-rules.ts'
 import type { SessionEnvironment } from '../../src/contract/session-request.ts'
+import { toolServiceBinding } from '../../src/bindings/tool-service/tool-service-binding.ts'
+import type { ToolService } from '../../src/contract/tool-service.ts'
 import type { ToolFailure } from '../../src/contract/tool-failure.ts'
 import type { SchemaChecker } from '../../src/contract/schema-checker.ts'
 import { defaultLimits, type Limits } from '../../src/contract/limits.ts'
@@ -66,6 +69,9 @@ export type HarnessOptions = {
   readonly schemas?: SchemaChecker
   /** In place of the scripted one, under its name. */
   readonly provider?: ModelProvider
+  /** Distributed tools, which are really called. */
+  readonly toolServices?: readonly ToolService[]
+  readonly proxies?: ProxyTexts
 }
 
 const neverCalled = (): never => {
@@ -99,7 +105,20 @@ export function openHarness(options: HarnessOptions = {}) {
     forget: async (session: SessionId) => void secrets.delete(session),
   }
   const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
-  const bindings = new Map<SessionEnvironment['driver'], ToolBinding>([['brain', binding]])
+  const services = new Map((options.toolServices ?? []).map((service) => [service.name, service]))
+  const bindings = new Map<SessionEnvironment['driver'], ToolBinding>([
+    ['brain', binding],
+    [
+      'tool_service',
+      toolServiceBinding({
+        services,
+        secret: () => undefined,
+        proxies: parseProxyRules(options.proxies ?? {}),
+        inspect: neverCalled,
+        logger: silent,
+      }),
+    ],
+  ])
   const callbacks = new Callbacks(() => 'http://127.0.0.1:1')
   const reporters = new Reporters({ baseUrl: () => 'http://127.0.0.1:1', sign: (text) => Buffer.from(text) })
   const dispatcher = new Dispatcher({
@@ -155,7 +174,7 @@ export function openHarness(options: HarnessOptions = {}) {
     providers,
     credentials,
     callLogs,
-    catalog: new Catalog(new Map()),
+    catalog: new Catalog(services),
   })
   const calls = new DirectCalls({
     sessions,

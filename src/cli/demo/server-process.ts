@@ -12,6 +12,8 @@ export type ServerStart = {
   readonly signal?: AbortSignal
   /** Flags of Node, for a server that is looked into. */
   readonly nodeFlags?: readonly string[]
+  /** The file of its host config. */
+  readonly hostConfig?: string
 }
 
 /** A server of this checkout in a process of its own, on a free loopback port. */
@@ -29,6 +31,7 @@ export type ServerProcess = {
 }
 
 const MAIN = fileURLToPath(new URL('../../main.ts', import.meta.url))
+const COMMAND = fileURLToPath(new URL('../brain.ts', import.meta.url))
 const START_LINE = /^brain listens on (http:\/\/\S+),/
 const START_MS = 60_000
 const STOP_MS = 5000
@@ -71,12 +74,13 @@ export async function startServer(start: ServerStart): Promise<ServerProcess> {
   }
 }
 
-function spawnServer({ dataDirectory, logFile, settings, nodeFlags = [] }: ServerStart): ChildProcess {
+function spawnServer({ dataDirectory, logFile, settings, nodeFlags = [], hostConfig }: ServerStart): ChildProcess {
+  const program = hostConfig === undefined ? [MAIN] : [COMMAND, 'serve', '--config', hostConfig]
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('BRAIN_'))
   const log = openSync(logFile, 'a', 0o600)
   try {
     // In a group of its own: Ctrl-C is for us, and we stop it in order.
-    return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...nodeFlags, MAIN], {
+    return spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...nodeFlags, ...program], {
       detached: true,
       stdio: ['ignore', 'pipe', log],
       env: {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ConfigError, loadConfig } from '../../../src/config/config.ts'
+import { proxyFor } from '../../../src/kernel/net/proxy-rules.ts'
 import { LIMITS } from '../../../src/contract/limits.ts'
 
 const problemsOf = (env: Record<string, string>): readonly string[] => {
@@ -60,6 +61,19 @@ describe('loadConfig()', () => {
       for (const bad of ['', 'x', '1.5', '-1', '1e3', ' 1', String(least - 1)])
         expect(problemsOf({ [variable]: bad })[0]).toContain(variable)
     }
+  })
+
+  it('reads proxies in both spellings, of which the small one wins, and repeats none that is wrong', () => {
+    const originOf = (env: Record<string, string>, url: string): string | undefined =>
+      proxyFor(loadConfig(env).proxies, new URL(url))?.url.origin
+    expect(originOf({ HTTPS_PROXY: 'http://a.test' }, 'https://x.test')).toBe('http://a.test')
+    expect(originOf({ HTTP_PROXY: 'http://a.test', http_proxy: 'http://b.test' }, 'http://x.test')).toBe(
+      'http://b.test',
+    )
+    expect(originOf({ HTTP_PROXY: 'http://a.test', no_proxy: 'x.test' }, 'http://x.test')).toBeUndefined()
+    const [problem, ...more] = problemsOf({ HTTPS_PROXY: 'socks5://user:secret@x.test' })
+    expect([problem, more]).toEqual([expect.stringContaining('Cannot use HTTPS_PROXY: only proxies'), []])
+    expect(problem).not.toContain('secret')
   })
 
   it('finds the values of allowed secrets only', () => {

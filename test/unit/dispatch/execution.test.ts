@@ -168,6 +168,16 @@ describe('a direct call', () => {
     )
   })
 
+  it('fails at its deadline, certainly, when nothing of it has left', async () => {
+    await using harness = openHarness()
+    const error = { code: 'tool_unreachable', message: 'Cannot reach tool "t"', retryable: false }
+    harness.binding.unsent = { type: 'failure', error }
+    const id = await harness.create({ tools: [toolNamed('t')] })
+    const answer = await harness.call(id, 't', {}, { deadlineMs: 10 })
+    expect(answer).toMatchObject({ finished: true, outcome: { status: 'error', error } })
+    expect(await after(harness, id)).toEqual(['tool_call_started', 'tool_call_ended'])
+  })
+
   it('is unknown when its executor is lost', async () => {
     await using harness = openHarness()
     const { answer, hand } = await started(harness)

@@ -1,3 +1,5 @@
+import { NotUtf8, textLines } from '../../../kernel/text-lines.ts'
+
 /** Thrown by {@link serverSentEvents}; what it means is the caller's to say. */
 export class StreamFault extends Error {
   readonly fault: 'frame_too_large' | 'not_utf8'
@@ -7,8 +9,6 @@ export class StreamFault extends Error {
     this.fault = fault
   }
 }
-
-const LINE_END = /\r\n|\n|\r/g
 
 /** How large one event may be. Events may repeat what was asked and what was answered before, as a last one does. */
 export type FrameBound = {
@@ -27,9 +27,13 @@ export type FrameBound = {
  */
 export async function* serverSentEvents(body: AsyncIterable<Buffer>, bound: FrameBound): AsyncGenerator<string> {
   const frame = new Frame(bound)
-  for await (const line of linesOf(body, frame)) {
-    const data = frame.take(line)
-    if (data !== undefined) yield data
+  try {
+    for await (const line of textLines(body, (piece) => frame.charge(piece))) {
+      const data = frame.take(line)
+      if (data !== undefined) yield data
+    }
+  } catch (cause) {
+    throw cause instanceof NotUtf8 ? new StreamFault('not_utf8', { cause }) : cause
   }
   const data = frame.take('')
   if (data !== undefined) yield data
@@ -66,40 +70,5 @@ class Frame {
     }
     if (line.startsWith('data:')) this.#data.push(line.slice(line.startsWith('data: ') ? 6 : 5))
     return undefined
-  }
-}
-
-/** Lines without their ends. A piece of a line is looked through once, however small the chunks are. */
-async function* linesOf(body: AsyncIterable<Buffer>, frame: Frame): AsyncGenerator<string> {
-  let pieces: string[] = []
-  let endsWithReturn = false
-  for await (const decoded of textOf(body)) {
-    // The line feed of a CRLF that two chunks share.
-    const text = endsWithReturn && decoded.startsWith('\n') ? decoded.slice(1) : decoded
-    if (decoded !== '') endsWithReturn = decoded.endsWith('\r')
-    let from = 0
-    for (const { 0: end, index } of text.matchAll(LINE_END)) {
-      const piece = text.slice(from, index)
-      frame.charge(piece)
-      yield pieces.length === 0 ? piece : pieces.join('') + piece
-      pieces = []
-      from = index + end.length
-    }
-    const rest = text.slice(from)
-    if (rest === '') continue
-    frame.charge(rest)
-    pieces.push(rest)
-  }
-  if (pieces.length > 0) yield pieces.join('')
-}
-
-/** A byte order mark at the start is dropped by the decoder. */
-async function* textOf(body: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  const utf8 = new TextDecoder('utf-8', { fatal: true })
-  try {
-    for await (const chunk of body) yield utf8.decode(chunk, { stream: true })
-    yield utf8.decode()
-  } catch (cause) {
-    throw cause instanceof TypeError ? new StreamFault('not_utf8', { cause }) : cause
   }
 }

@@ -6,6 +6,7 @@ import { type ExportOptions, type ImportCommandOptions, printExport, printImport
 import { printAudit } from './audit.ts'
 import { doctor, type DoctorOptions } from './doctor.ts'
 import { readConfig } from '../compose/read-config.ts'
+import type { McpOptions } from './mcp.ts'
 import { explainFailure, serve, type Environment } from './serve.ts'
 
 // As far above this file in a checkout as in the published package.
@@ -84,6 +85,17 @@ program
   .option('--api-key-env <variable>', "the variable that holds the key of the session's model")
   .option('--json', 'for programs')
   .action((file: string, options: ImportCommandOptions) => printImport(process.env, file, options))
+
+program
+  .command('mcp')
+  .description('offer the tools of a session to an MCP client on standard input and output (token: BRAIN_API_TOKEN)')
+  .requiredOption('--session <session>', 'the id of the session')
+  .option('--url <url>', 'the running server', 'http://127.0.0.1:8080')
+  .action(async (options: McpOptions) => {
+    // Loaded when it is asked for: the other commands have no use for the SDK.
+    const { bridgeMcp } = await import('./mcp.ts')
+    await bridgeMcp(process.env, options)
+  })
 
 try {
   await program.parseAsync(withLongOptions(process.argv))

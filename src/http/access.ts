@@ -12,6 +12,10 @@ export type AccessRules = {
   readonly corsOrigins: readonly string[]
 }
 
+/** What pages may send: headers of the API, then those of MCP. */
+const ALLOWED_HEADERS =
+  'authorization, content-type, idempotency-key, prefer, last-event-id, mcp-session-id, mcp-protocol-version, mcp-method, mcp-name'
+
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** Decides who a request is from, and refuses what a browser page should not be able to send (design 5). */
@@ -48,7 +52,7 @@ export class Access {
         `Cannot serve a page of origin ${JSON.stringify(origin ?? '')}: list it in BRAIN_CORS_ORIGINS`,
       )
     reply.header('access-control-allow-origin', origin).header('vary', 'origin')
-    reply.header('access-control-allow-headers', 'authorization, content-type, idempotency-key, prefer, last-event-id')
+    reply.header('access-control-allow-headers', ALLOWED_HEADERS)
     reply.header('access-control-allow-methods', 'GET, POST, PUT, DELETE, OPTIONS')
   }
 

@@ -29,6 +29,7 @@ import { fileRoutes } from './routes/files.ts'
 import { hostRoutes, openHost } from './routes/hosts.ts'
 import { healthRoutes } from './routes/health.ts'
 import { limitRoutes } from './routes/limits.ts'
+import { mcpRoutes } from './routes/mcp.ts'
 import { modelRoutes } from './routes/models.ts'
 import { preparationRoutes } from './routes/preparation.ts'
 import { sessionRoutes } from './routes/sessions.ts'
@@ -130,6 +131,7 @@ export function buildServer(parts: ServerParts): FastifyInstance {
     fileRoutes,
     hostRoutes,
     environmentRoutes,
+    mcpRoutes,
   ])
     routes(app, parts)
   return app

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { BrainError } from '../kernel/errors.ts'
 import type { SessionId, TenantId } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
 import type { Limits } from '../contract/limits.ts'
 import { toolsOf } from '../contract/tool-service.ts'
 import type { ToolOutput, ToolResult } from '../contract/outcome.ts'
-import type { ClaimKey, StoredAnswer } from '../journal/journal.ts'
+import type { Claim, ClaimKey, StoredAnswer } from '../journal/journal.ts'
 import { dataOf, isReservedKind, type JournalRecord } from '../journal/record.ts'
 import { readAll } from '../journal/session-log.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -13,6 +13,9 @@ import { Budget } from '../dispatch/budget.ts'
 import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import { onlyPlacement } from '../dispatch/dispatcher.ts'
 import type { Execution } from '../dispatch/execution.ts'
+import type { ActivationTool } from '../turn/agentloop.ts'
+import { activationTools } from '../turn/activation-tools.ts'
+import { CallWatcher, type Happening } from './call-watcher.ts'
 import type { LiveSession } from './live-session.ts'
 import { KeyTaken, type Answer, type ClaimInHand, type Worked } from './requests.ts'
 import type { Sessions } from './sessions.ts'
@@ -38,6 +41,15 @@ export type CallAnswer = {
   readonly events: readonly JournalRecord[]
 }
 
+/** A direct call whose caller stays with it, instead of a key to ask for its answer again. */
+export type AttendedCall = {
+  readonly sequence: number
+  /** What has come of it as soon as that is something to tell: at its release, if it has a result by then, or at its end. */
+  readonly answer: Promise<CallAnswer>
+  /** Ends this call and no other, as cancelled; harmless when it has ended. */
+  interrupt(): Promise<void>
+}
+
 export type DirectCallsParts = {
   readonly sessions: Sessions
   readonly dispatcher: Dispatcher
@@ -56,25 +68,63 @@ export class DirectCalls {
 
   async call(tenant: TenantId, id: SessionId, call: DirectCall, inHand: ClaimInHand): Promise<Worked> {
     this.#parts.assertTakesWork()
-    const execution = await this.#parts.sessions.use(tenant, id, (session) => this.#start(session, call, inHand))
+    const { claim } = inHand
+    const started = { callId: callIdOf(claim), claim, answerStatus: statusOf(call.wait) }
+    const execution = await this.#parts.sessions.use(tenant, id, async (session) => {
+      const sent = await this.#start(session, call, started)
+      inHand.made()
+      return sent
+    })
     return this.#answer(execution, call.wait)
   }
 
-  async #start(session: LiveSession, call: DirectCall, inHand: ClaimInHand): Promise<Execution> {
+  /**
+   * Makes a call and tells `onHappening` what the tool shows of it, until there is an answer.
+   * @throws BrainError as {@link call}, before anything was sent
+   */
+  async attend(
+    tenant: TenantId,
+    id: SessionId,
+    call: Omit<DirectCall, 'wait'>,
+    onHappening: (happening: Happening) => void,
+  ): Promise<AttendedCall> {
+    this.#parts.assertTakesWork()
+    const callId = `direct_${randomBytes(12).toString('hex')}`
+    return this.#parts.sessions.use(tenant, id, async (session) => {
+      // Before the call is sent: what is shown live only is shown once.
+      const unfollow = session.log.follow(new CallWatcher(session.log.session, callId, onHappening))
+      try {
+        const execution = await this.#start(session, call, { callId })
+        const answer = attended(execution).finally(unfollow)
+        return { sequence: execution.sequence, answer, interrupt: () => execution.interrupt('cancelled') }
+      } catch (error) {
+        unfollow()
+        throw error
+      }
+    })
+  }
+
+  /**
+   * The tools that can be called now, each with the environments where that is possible.
+   * @throws BrainError `not_found`, `invalid_request` for a session that takes no calls
+   */
+  tools(tenant: TenantId, id: SessionId): Promise<readonly ActivationTool[]> {
+    return this.#parts.sessions.use(tenant, id, async (session) => {
+      assertTakesCalls(session)
+      return activationTools(session)
+    })
+  }
+
+  async #start(session: LiveSession, call: Omit<DirectCall, 'wait'>, started: Started): Promise<Execution> {
     const id = session.log.session
-    const { status } = session.state
-    if ((status !== 'idle' && status !== 'running') || session.closing === 'ending')
-      throw new BrainError(
-        'invalid_request',
-        `Cannot call tools of session "${id}": it is ${session.closing ?? status}`,
-      )
+    assertTakesCalls(session)
     const tool = toolsOf(session.configuration).find((candidate) => candidate.name === call.tool)
     if (tool === undefined) throw new BrainError('not_found', `Cannot find tool "${call.tool}" in session "${id}"`)
     const environment = call.environment ?? onlyPlacement(tool)
     const dispatched = await this.#parts.dispatcher.start(session, [
       {
         invocation: {
-          call_id: callIdOf(inHand.claim),
+          call_id: started.callId,
           name: call.tool,
           environment,
           ...referring(session.state.environments.get(environment)?.reference.sequence),
@@ -84,12 +134,11 @@ export class DirectCalls {
         origin: { kind: 'application' },
         budget: new Budget(this.#parts.limits),
         traceparent: call.traceparent,
-        claim: inHand.claim,
-        answerStatus: statusOf(call.wait),
+        ...(started.claim === undefined ? {} : { claim: started.claim }),
+        ...(started.answerStatus === undefined ? {} : { answerStatus: started.answerStatus }),
       },
     ])
     if ('claimed' in dispatched) throw new KeyTaken(dispatched.claimed)
-    inHand.made()
     const [execution] = dispatched.executions
     if (execution === undefined) throw new Error('a dispatch of one call answered none')
     return execution
@@ -114,6 +163,25 @@ export class DirectCalls {
       throw new BrainError('not_found', `Cannot repeat the answer: session "${stored.session}" was deleted`)
     return { status: 200, body: JSON.stringify(answerOf(stored.sequence, events, wait)) }
   }
+}
+
+/** What names a call that is started, and the key that it claims if it has one. */
+type Started = { readonly callId: string; readonly claim?: Claim; readonly answerStatus?: number }
+
+function assertTakesCalls({ log, state: { status }, closing }: LiveSession): void {
+  const isOpen = status === 'idle' || status === 'running'
+  if (isOpen && closing !== 'ending') return
+  const is = isOpen ? 'ending' : status
+  throw new BrainError('invalid_request', `Cannot call tools of session "${log.session}": it is ${is}`)
+}
+
+/** A call that goes on without having said anything is waited for: nobody asks again. */
+async function attended(execution: Execution): Promise<CallAnswer> {
+  await execution.released
+  const released = answerOf(execution.sequence, execution.events, 'released')
+  if (released.finished || released.results.length > 0) return released
+  await execution.ended
+  return answerOf(execution.sequence, execution.events, 'finished')
 }
 
 /** A key is used for one call only, so that what is made of it names the call, whoever asks again. */

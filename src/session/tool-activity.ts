@@ -131,7 +131,8 @@ function shown(outcome: ToolOutput, last: ToolResult | undefined): Shown {
   }
 }
 
-function isOutcomeUnknown(outcome: ToolOutput): boolean {
+/** Whether a call that ended so may have done its work (contract A5). */
+export function isOutcomeUnknown(outcome: ToolOutput): boolean {
   if (outcome.status !== 'error') return Object.hasOwn(FIXED_SENTENCES, outcome.status)
   const { details } = outcome.error
   return isJsonObject(details) && details['unknown_outcome'] === true

@@ -5,11 +5,12 @@ import { describe, expect, it } from 'vitest'
 /** The architecture, as data (design: rooms). Every room but kernel may also import contract and kernel. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   main: ['compose', 'config', 'cli'],
-  cli: ['compose', 'config', 'sandbox', 'archive'],
+  cli: ['compose', 'config', 'sandbox', 'archive', 'mcp'],
   compose: ['config', 'archive', 'http', 'session', 'turn', 'dispatch', 'bindings', 'sandbox', 'journal', 'model'],
   config: [],
   archive: ['journal'],
-  http: ['session'],
+  http: ['session', 'mcp'],
+  mcp: ['session', 'turn'],
   session: ['turn', 'dispatch', 'sandbox', 'journal', 'model'],
   turn: ['dispatch', 'journal', 'model', 'sandbox'],
   dispatch: ['journal'],

@@ -123,7 +123,7 @@ describe('docs/api.md', () => {
   it('marks exactly the routes that need an Idempotency-Key', () => {
     const marked = rowsOf('docs/api.md', 'Routes').filter(({ cells }) => cells[0]?.startsWith('*key*'))
     const keyless =
-      /^(PUT|DELETE) .*\/files\/|^DELETE \/v1\/(tools|agentloops)\/|^POST (\/v1\/hosts|\/v1\/brain-env\/prepare$|.*\/(events|executions\/:sequence\/call)$)/
+      /^(PUT|DELETE) .*\/files\/|^DELETE \/v1\/(tools|agentloops)\/|^(POST|DELETE) \/mcp\/|^POST (\/v1\/hosts|\/v1\/brain-env\/prepare$|.*\/(events|executions\/:sequence\/call)$)/
     const mutating = rowsOf('docs/api.md', 'Routes').filter(
       ({ name }) => !name.startsWith('GET') && !keyless.test(name),
     )

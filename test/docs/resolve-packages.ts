@@ -17,9 +17,7 @@ registerHooks({
   resolve: (specifier, context, next) => {
     const entry = ENTRIES[specifier]
     if (entry !== undefined) return next(new URL(entry, root).href, context)
-    return next(
-      specifier,
-      specifier === 'zod' ? { ...context, parentURL: new URL('package.json', root).href } : context,
-    )
+    const isInstalled = specifier === 'zod' || specifier.startsWith('@modelcontextprotocol/client')
+    return next(specifier, isInstalled ? { ...context, parentURL: new URL('package.json', root).href } : context)
   },
 })

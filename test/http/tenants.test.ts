@@ -78,6 +78,7 @@ describe('tenants', () => {
       ['PUT', `${path}/environments/box/files/new.txt`],
       ['DELETE', `${path}/environments/box/files/kept.txt`],
       ['POST', `${path}/environments`, { operation: 'list' }],
+      ['POST', `/mcp/${session.id}`, { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
       ['POST', `${path}/environments/box/calls/m`, { input: 1 }],
       ['GET', `/v1/tools/${component}`],
       ['DELETE', `/v1/tools/${component}`],
@@ -172,6 +173,12 @@ describe('the catalog', () => {
     expect(events[0].data).toMatchObject({ config: { tools: ['for_a', 'for_all'] }, tools: [], environments: [] })
     expect(JSON.stringify(events)).not.toMatch(/secret-place|SERVICE_TOKEN|service-token/)
     expect((await create({ config: { tools: [] } })).status).toBe(200)
+    const offered = await server.post(
+      `/mcp/${body.session_id}`,
+      { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+      { headers: { ...as('token-of-a'), accept: 'application/json, text/event-stream' } },
+    )
+    expect([...offered.text.matchAll(/"name":"(\w+)"/g)].map(([, name]) => name)).toEqual(['for_a', 'for_all'])
     const reasonOf = async (request: object, token?: string): Promise<string> => {
       const refused = await create(request, token)
       expect(refused.status).toBe(400)

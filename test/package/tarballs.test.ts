@@ -340,12 +340,13 @@ describe('published packages', () => {
   })
 
   describe('@aexhq/brain-server', () => {
-    it('installs its six dependencies and nothing that only a build needs', async () => {
+    it('installs its seven dependencies and nothing that only a build needs', async () => {
       const installed = JSON.parse(
         await readFile(join(server(), 'node_modules/@aexhq/brain-server/package.json'), 'utf8'),
       ) as { dependencies: Record<string, string>; engines: { node: string } }
       expect(Object.keys(installed.dependencies).sort()).toEqual([
         '@ai-sdk/openai-compatible',
+        '@modelcontextprotocol/server',
         'ajv',
         'commander',
         'fastify',
@@ -380,7 +381,7 @@ describe('published packages', () => {
         const text = await readFile(join(lib, file), 'utf8')
         for (const [, target = ''] of text.matchAll(/(?:^import|\bfrom) ['"]([^'"\n]+)['"];$/gm)) {
           const isOwn = target.startsWith('.') && files.includes(posix.join(posix.dirname(file), target))
-          const [name = ''] = target.split('/')
+          const [name = ''] = /^(?:@[^/]+\/)?[^/]+/.exec(target) ?? []
           if (!isOwn && !target.startsWith('node:') && !(name in manifest.dependencies))
             faults.push(`${file}: ${target}`)
         }
@@ -395,6 +396,12 @@ describe('published packages', () => {
         out: `${manifest.version}\n`,
         err: '',
       })
+    })
+
+    it('`brain mcp` says that there is no server where it is told to look', async () => {
+      const to = ['--url', 'http://127.0.0.1:2', '--session', `ses_${'0'.repeat(32)}`]
+      const refused = await outcomeOf(brain(), ['mcp', ...to], { cwd: server() })
+      expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^Cannot reach http:\/\/127/) })
     })
 
     it('`brain serve --check` answers 0 for a valid configuration and 2 with every problem for another', async () => {

@@ -197,6 +197,9 @@ export function openToolLab(service: ToolService, parts: Partial<ToolServiceBind
         input: '{"text":"hello"}',
         deadlineAtMs: 0,
         deadlineInMs: undefined,
+        controllerServices: () => {
+          throw new Error('a tool service has no controller')
+        },
         ...overrides,
       }
       const running = binding.start(call, recorded)

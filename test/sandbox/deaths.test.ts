@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { plantScript } from '../../src/sandbox/audit/plant-script.ts'
 import { loadScripts } from '../../src/sandbox/bundle.ts'
+import { BOOT } from '../../src/sandbox/launch/node-flags.ts'
+import { orphanedBoxes } from '../../src/sandbox/launch/orphaned-boxes.ts'
 import { spawnBoxed } from '../../src/sandbox/launch/spawn-boxed.ts'
 import { openLab, scripted, until } from './lab.ts'
 import { LEVELS, offeredLevel } from './levels.ts'
@@ -97,6 +99,20 @@ describe.each(LEVELS)('kill -9 at level %s', (name) => {
 })
 
 describe('kill -9', () => {
+  it('leaves nothing for long, also where bubblewrap was killed before it had told its own to die with it', async (context) => {
+    const level = offeredLevel('bubblewrap', context)
+    const bwrap = level.bubblewrap?.path ?? ''
+    const lives = ['--unshare-pid', '--ro-bind', '/', '/', process.execPath, '-e', BOOT]
+    const left = spawn(bwrap, lives, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+    await until(() => descendantsOf(left.pid!).length > 1, 'what bubblewrap starts')
+    const family = descendantsOf(left.pid!)
+    left.kill('SIGKILL')
+    await once(left, 'exit')
+    expect(orphanedBoxes().length).toBeGreaterThan(0)
+    await using _lab = await openLab({}, { level })
+    await until(() => livingOf(family).length === 0, 'the end of what was left', 1000)
+  })
+
   it('of the supervisor fails what is being read of a workspace, and later reads work', async () => {
     await using lab = await openLab()
     const big = Buffer.alloc(5 * 1024 * 1024, 7)

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { BrainError } from '../../kernel/errors.ts'
 import type { SandboxScripts } from '../bundle.ts'
 import { BOOT, bootMessage } from '../launch/node-flags.ts'
+import { endOrphanedBoxes } from '../launch/orphaned-boxes.ts'
 import type { Channel } from '../wire/channel.ts'
 import { frame, FrameReader, TRUSTED_FRAME_BYTES } from '../wire/frames.ts'
 import { FROM_SUPERVISOR, type Setup, TO_SUPERVISOR } from '../wire/server-frames.ts'
@@ -89,6 +90,7 @@ export class SupervisorProcess {
 
   #start(onFailed?: (how: string) => void): void {
     const { setup, scripts } = this.#options
+    if (setup.level.bubblewrap !== undefined) endOrphanedBoxes()
     const bornAt = performance.now()
     let words = ''
     const reader = new FrameReader(TRUSTED_FRAME_BYTES, {

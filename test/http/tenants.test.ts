@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Brain } from '../../src/sdk/index.ts'
 import { HostClient } from '../support/host-client.ts'
 import { fixture, startServer, type TestServer, type TestSession } from '../support/server.ts'
 
@@ -159,6 +160,22 @@ describe('the catalog', () => {
     const { body } = await server.get('/catalog', as('token-of-b'))
     expect(body.tools.map(({ name }: { name: string }) => name)).toEqual(['for_all'])
     expect((await server.get('/catalog', as('x'))).status).toBe(401)
+  })
+
+  it('is read by the client, whose sessions have what they name of it', async () => {
+    const brain = new Brain({ baseUrl: server.url, token: 'token-of-b' })
+    try {
+      const catalog = await brain.catalog()
+      expect(catalog.map(({ name }) => name)).toEqual(['for_all'])
+      const model = { provider: 'scripted', name: 'script', apiKey: 'k', script: [{ text: 'done' }] }
+      const config = { tools: catalog.map(({ name }) => name) }
+      const session = await brain.sessions.create({ model, config })
+      const [first] = await Array.fromAsync(session.events())
+      expect(first?.data).toMatchObject({ config })
+      await expect(brain.sessions.create({ model, config: { tool: [] } as never })).rejects.toThrow(TypeError)
+    } finally {
+      await brain.close()
+    }
   })
 
   it('is what sessions enable tools of, by name', async () => {

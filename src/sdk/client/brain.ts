@@ -1,3 +1,4 @@
+import type { ToolDefinition } from '../../contract/message.ts'
 import type { Json } from '../../kernel/json.ts'
 import { isPlacedAgentloop, type PlacedAgentloop } from '../declare/agentloop.ts'
 import { isComponent, type Component } from '../declare/component.ts'
@@ -99,6 +100,14 @@ export class Brain {
   async models(provider?: string): Promise<ModelList> {
     const query = provider === undefined ? '' : `?provider=${encodeURIComponent(provider)}`
     return (await this.#transport.json('GET', `/v1/models${query}`)) as unknown as ModelList
+  }
+
+  /** Distributed tools of the operator's that sessions may have. @returns their names, descriptions and schemas */
+  async catalog(): Promise<readonly ToolDefinition[]> {
+    const { tools } = (await this.#transport.json('GET', '/v1/catalog')) as unknown as {
+      tools: readonly ToolDefinition[]
+    }
+    return tools
   }
 
   /** Admits a component as a tool, once for each object. @returns its id @throws BrainError `tool_rejected` and others */

@@ -26,6 +26,8 @@ export type SessionOptions = {
   /** Instructions for the model; '' when absent. */
   readonly system?: string
   readonly tools?: readonly PlacedTool[]
+  /** Distributed tools of the operator's that the session has, by name: those of `brain.catalog()`. */
+  readonly config?: { readonly tools: readonly string[] }
   /** Environments beside those that loop and tools are placed in. */
   readonly environments?: readonly Environment[]
   /** When its environments are set up: `bindings` by name, else `default`, else `automatic`. */
@@ -47,6 +49,7 @@ export const SESSION_OPTIONS = [
   'agentloop',
   'system',
   'tools',
+  'config',
   'environments',
   'environment',
   'transcript',

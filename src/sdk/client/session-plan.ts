@@ -46,6 +46,7 @@ export type CreateSessionRequest = {
     readonly lifecycle: Lifecycle
     readonly environments?: readonly EnvironmentGrant[]
   }[]
+  readonly config?: { readonly tools: readonly string[] }
   readonly transcript?: readonly Message[]
   readonly response_format?: JsonObject
   readonly idle_ttl_ms?: number
@@ -71,6 +72,7 @@ export class SessionPlan {
   /** @throws TypeError for unknown members, two environments of one name, two tools of one name in one environment */
   constructor(options: SessionOptions) {
     membersOf(options, SESSION_OPTIONS, WHAT)
+    if (options.config !== undefined) membersOf(options.config, ['tools'], `${WHAT}: config`)
     membersOf(options.model, ['provider', 'name', 'apiKey', 'script'], `${WHAT}: model`)
     this.#options = options
     const { agentloop, tools = [], environments = [] } = options
@@ -130,7 +132,7 @@ export class SessionPlan {
 
   /** @throws what `resolve` throws */
   async request(resolve: Resolve, hostId: string | undefined): Promise<CreateSessionRequest> {
-    const { model, agentloop, system = '', transcript, responseFormat, idleTtlMs, labels } = this.#options
+    const { model, agentloop, system = '', config, transcript, responseFormat, idleTtlMs, labels } = this.#options
     const { provider, name, apiKey, script } = model
     const loop = agentloop && {
       implementation: await resolve(agentloop.executable, 'agentloop'),
@@ -144,6 +146,7 @@ export class SessionPlan {
       system,
       tools: await this.#requestedTools(resolve),
       environments: [...this.#environments.values()].map((environment) => this.#requested(environment, hostId)),
+      ...(config && { config: { tools: config.tools } }),
       ...(transcript && { transcript }),
       ...(responseFormat && { response_format: responseFormat }),
       ...(idleTtlMs !== undefined && { idle_ttl_ms: idleTtlMs }),

@@ -17,6 +17,7 @@ import type { Environments } from './environments/environments.ts'
 import { callable, grantsOfTool, placeOf, reasonOf } from './environments/places.ts'
 import { Execution } from './execution.ts'
 import type { ToolModel } from './tool-model.ts'
+import { bindingFor, type Bindings } from './binding-for.ts'
 import type { ToolBinding } from './tool-binding.ts'
 
 /** The session that calls are made for, as far as dispatch needs it. */
@@ -66,7 +67,7 @@ export type DispatcherParts = {
   readonly schemas: SchemaChecker
   readonly callLogs: CallLogs
   readonly logger: Logger
-  readonly bindings: ReadonlyMap<SessionEnvironment['driver'], ToolBinding>
+  readonly bindings: Bindings
   readonly environments: Environments
 }
 
@@ -83,13 +84,7 @@ export class Dispatcher {
   }
 
   binding(environment: SessionEnvironment): ToolBinding {
-    const binding = this.#parts.bindings.get(environment.driver)
-    if (binding === undefined)
-      throw new BrainError(
-        'unsupported',
-        `Cannot use environment "${environment.name}": driver "${environment.driver}" is not part of this server`,
-      )
-    return binding
+    return bindingFor(this.#parts.bindings, environment)
   }
 
   /**

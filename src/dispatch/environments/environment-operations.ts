@@ -7,6 +7,7 @@ import type { SessionEnvironment, SessionStatus } from '../../contract/session-r
 import type { EnvironmentEntry } from '../../journal/environment-state.ts'
 import type { EnvironmentOperation as OperationKind } from '../../journal/record.ts'
 import type { SessionLog } from '../../journal/session-log.ts'
+import { bindingFor, type Bindings } from '../binding-for.ts'
 import type { ToolBinding } from '../tool-binding.ts'
 import type { Callbacks, Serve } from './callbacks.ts'
 import type { ControllerServices, EnvironmentOperation, OperationReceipt, Place } from './environment-operation.ts'
@@ -30,7 +31,7 @@ export type OperatedSession = Placing & {
 }
 
 export type EnvironmentOperationsParts = {
-  readonly bindings: ReadonlyMap<SessionEnvironment['driver'], ToolBinding>
+  readonly bindings: Bindings
   readonly schemas: SchemaChecker
   readonly callbacks: Callbacks
   readonly reporters: Reporters
@@ -175,13 +176,7 @@ export class EnvironmentOperations {
   }
 
   #binding(environment: SessionEnvironment): ToolBinding {
-    const binding = this.#parts.bindings.get(environment.driver)
-    if (binding === undefined)
-      throw new BrainError(
-        'unsupported',
-        `Cannot use environment "${environment.name}": driver "${environment.driver}" is not part of this server`,
-      )
-    return binding
+    return bindingFor(this.#parts.bindings, environment)
   }
 
   /**

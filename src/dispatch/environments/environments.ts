@@ -1,8 +1,7 @@
 import { BrainError } from '../../kernel/errors.ts'
 import type { Logger } from '../../kernel/logger.ts'
 import type { SchemaChecker } from '../../contract/schema-checker.ts'
-import type { SessionEnvironment } from '../../contract/session-request.ts'
-import type { ToolBinding } from '../tool-binding.ts'
+import type { Bindings } from '../binding-for.ts'
 import type { Authority } from './authority.ts'
 import type { Callbacks } from './callbacks.ts'
 import { EnvironmentControl } from './environment-control.ts'
@@ -11,7 +10,7 @@ import { environmentReports } from './environment-reports.ts'
 import type { Reporters } from './reporters.ts'
 
 export type EnvironmentsParts = {
-  readonly bindings: ReadonlyMap<SessionEnvironment['driver'], ToolBinding>
+  readonly bindings: Bindings
   readonly schemas: SchemaChecker
   readonly callbacks: Callbacks
   readonly reporters: Reporters

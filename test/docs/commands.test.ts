@@ -9,6 +9,8 @@ import { PAGES, readPage } from './pages.ts'
 /** Commands that a page shows and this file does not run, with who does. */
 const RUN_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci && npm test$/, 'is the run that this test is part of'],
+  [/^(BRAIN_\w+=\S+ )+node examples\/(\w+\/server|session)\.mjs$/, 'test/e2e/tool-services.test.ts'],
+  [/^npm ci && node examples\/sandbox\/build\.mjs$/, 'test/e2e/tool-services.test.ts, which runs its build'],
   [/^npm ci && npm run demo$/, 'the test of the demo'],
   [/^npm (ci|test|run (check|format|lint|types|unit|soak|bench|build|dev|docs))\b/, 'for the developer, and for CI'],
   [

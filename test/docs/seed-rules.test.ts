@@ -3,16 +3,18 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readPage, root } from './pages.ts'
 
-const PAGE = 'docs/seed-rules.md'
+/** The pages, with how many rules their seeds have at least. */
+const SEEDS = [
+  ['docs/seed-rules.md', 99],
+  ['docs/seed-rules-distributed-tools.md', 41],
+] as const
+
 const TITLE = /\b(?:it|test|describe)\b(?:\.\w+)*(?:<[^(]*>)?\(\s*(['"`])((?:\\.|(?!\1)[^\\])+)\1/g
 /** The title after a table: `])('is refused: %s'`. */
 const TITLE_OF_TABLE = /^\s*(?:\]|[^(\n]*\.each\(.*)\)\(\s*(['"`])((?:\\.|(?!\1)[^\\])+)\1/gm
 
 const rowsOf = (section: string): string[][] =>
   [...section.matchAll(/^\| (\d+) \| (.+) \|$/gm)].map(([, number = '', rest = '']) => [number, ...rest.split(' | ')])
-
-const sections = readPage(PAGE).split('\n## ').slice(1)
-const tested = sections.flatMap(rowsOf)
 
 const titles = new Map<string, string[]>()
 function titlesOf(file: string): string[] {
@@ -26,15 +28,18 @@ function titlesOf(file: string): string[] {
   return found
 }
 
-describe(PAGE, () => {
-  it('has at least 99 rules, numbered without a gap, none twice', () => {
-    expect(tested.length).toBeGreaterThanOrEqual(99)
+describe.each(SEEDS)('%s', (page, atLeast) => {
+  const sections = readPage(page).split('\n## ').slice(1)
+  const tested = sections.flatMap(rowsOf)
+
+  it('has all rules, numbered without a gap, none twice', () => {
+    expect(tested.length).toBeGreaterThanOrEqual(atLeast)
     expect(tested.map(([number]) => Number(number))).toEqual(tested.map((_, index) => index + 1))
     const rules = tested.map((row) => row[1])
     expect(rules.filter((rule, index) => rules.indexOf(rule) !== index)).toEqual([])
     expect(tested.filter((row) => row.length !== 4)).toEqual([])
     // What is no row at all would not be seen.
-    expect(readPage(PAGE).match(/^\|/gm)?.length).toBe(tested.length + 2 * sections.length)
+    expect(readPage(page).match(/^\|/gm)?.length).toBe(tested.length + 2 * sections.length)
   })
 
   it('names a test that is there for every rule', () => {

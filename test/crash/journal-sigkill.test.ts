@@ -11,8 +11,9 @@ import type { SessionId } from '../../src/kernel/ids.ts'
 import type { Journal } from '../../src/journal/journal.ts'
 import { openSqliteJournal } from '../../src/journal/sqlite/sqlite-journal.ts'
 import { everything } from '../contract/journal-contract.ts'
+import { soakOr } from '../support/soak.ts'
 
-const TRIALS = 20
+const TRIALS = soakOr(20, 10)
 const child = new URL('../fixtures/journal/append-under-load.ts', import.meta.url).pathname
 
 /** mulberry32: the moments of a run come back with its seed. */

@@ -5,9 +5,10 @@ import { createInterface } from 'node:readline'
 import { expect, it, onTestFinished } from 'vitest'
 import { expectSoundJournal } from '../support/journal-checks.ts'
 import { fixture, startServer, type TestServer, type TestSession } from '../support/server.ts'
+import { soakOr } from '../support/soak.ts'
 
 const SESSIONS = 50
-const EMITS = 40
+const EMITS = soakOr(40, 14)
 /** Calls at once: each needs a box of its own. */
 const LANES = 6
 const HOLDER = new URL('../fixtures/journal/hold-snapshot.ts', import.meta.url).pathname

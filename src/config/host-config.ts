@@ -166,7 +166,8 @@ function tenantProblems({ tenants = [] }: HostConfigFile, env: Variables): Probl
     for (const name of [variables].flat()) {
       const token = env[name] ?? ''
       const isTaken = (owners.get(token) ?? id) !== id
-      const message = token === '' ? unset(name) : isTaken ? `the token in ${name} is another tenant's too` : undefined
+      const message =
+        faultOfToken(name, token) ?? (isTaken ? `the token in ${name} is another tenant's too` : undefined)
       if (message === undefined) owners.set(token, id)
       else problems.push({ place: ['tenants', index, 'token_env'], message })
     }
@@ -177,9 +178,7 @@ function tenantProblems({ tenants = [] }: HostConfigFile, env: Variables): Probl
 function toolProblems({ tenants, tools = [] }: HostConfigFile, env: Variables): Problem[] {
   const known = tenants === undefined ? ['local'] : tenants.map(({ id }) => id)
   return tools.flatMap(({ token_env: variable, tenants: owners = [] }, index): Problem[] => [
-    ...(variable !== undefined && (env[variable] ?? '') === ''
-      ? [{ place: ['tools', index, 'token_env'], message: unset(variable) }]
-      : []),
+    ...problemOfToken(['tools', index, 'token_env'], variable, env),
     ...owners.flatMap((owner, at) =>
       known.includes(owner)
         ? []
@@ -188,4 +187,13 @@ function toolProblems({ tenants, tools = [] }: HostConfigFile, env: Variables): 
   ])
 }
 
-const unset = (name: string): string => `the variable ${name} is not set, or empty`
+function problemOfToken(place: readonly PropertyKey[], name: string | undefined, env: Variables): Problem[] {
+  const message = name === undefined ? undefined : faultOfToken(name, env[name] ?? '')
+  return message === undefined ? [] : [{ place, message }]
+}
+
+/** Tokens travel in a header, which takes visible ASCII. */
+function faultOfToken(name: string, token: string): string | undefined {
+  if (token === '') return `the variable ${name} is not set, or empty`
+  return /^[\x21-\x7e]+$/.test(token) ? undefined : `the variable ${name} holds characters that no header may have`
+}

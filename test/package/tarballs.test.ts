@@ -404,7 +404,7 @@ describe('published packages', () => {
       expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^Cannot reach http:\/\/127/) })
     })
 
-    it('`brain serve --check` answers 0 for a valid configuration and 2 with every problem for another', async () => {
+    it('`brain serve --check` answers 0 for a valid configuration and 1 with every problem for another', async () => {
       expect(await outcomeOf(brain(), ['serve', '--check'], { cwd: server() })).toMatchObject({ code: 0, err: '' })
       const bad = { ...env, BRAIN_LISTEN: 'nowhere', BRAIN_MAX_BOXES: '-1' }
       const refused = await outcomeOf(brain(), ['serve', '--check'], { cwd: server(), env: bad })

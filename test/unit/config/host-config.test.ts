@@ -103,6 +103,15 @@ describe('the host config', () => {
     expect((await problemsOf(text)).join('\n')).toContain(reason)
   })
 
+  it.each(['two words', 'clé', 'line\n'])('is refused with a token that no header may hold: %j', async (KEY) => {
+    const problems = await problemsOf({ tools: [echo], tenants: [{ id: 'local', token_env: 'KEY' }] }, { KEY })
+    expect(problems).toHaveLength(2)
+    for (const problem of problems) {
+      expect(problem).toContain('no header may have')
+      expect(problem).not.toContain(KEY)
+    }
+  })
+
   it('that is not there is a problem as well', async () => {
     await expect(readConfig({}, join(directory, 'none.json'))).rejects.toThrow('none.json')
   })

@@ -27,8 +27,8 @@ it('a deadline is unreachable before anything was sent, and a timeout after', as
     proxies: { https: service.origin },
   })
   const id = await harness.create({ config: { tools: ['plain', 'tunnelled'] } })
-  await harness.call(id, 'tunnelled', {}, { deadlineMs: 60 })
-  await harness.call(id, 'plain', {}, { deadlineMs: 60 })
+  await harness.call(id, 'tunnelled', {}, { deadlineMs: 600 })
+  await harness.call(id, 'plain', {}, { deadlineMs: 600 })
   await service.closed()
   const message = 'Cannot reach tool "tunnelled": no connection within the time of the call; nothing was sent'
   expect(await outcomesIn(harness, id)).toEqual([

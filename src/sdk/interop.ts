@@ -8,13 +8,8 @@ export type { CallReport } from './interop/call-report.ts'
 export { lintTools } from './interop/lint-tools.ts'
 export type { LintedProvider, ToolRemark } from './interop/lint-tools.ts'
 export { openaiChatTools } from './interop/openai-chat-tools.ts'
-export type {
-  OpenAiChatCall,
-  OpenAiChatMessage,
-  OpenAiChatTool,
-  OpenAiChatTools,
-  OpenAiOptions,
-} from './interop/openai-chat-tools.ts'
+export type { OpenAiChatCall, OpenAiChatMessage, OpenAiChatTool, OpenAiChatTools } from './interop/openai-chat-tools.ts'
+export type { OpenAiOptions } from './interop/openai-offer.ts'
 export { openaiResponsesTools } from './interop/openai-responses-tools.ts'
 export type {
   OpenAiResponsesCall,

@@ -1,17 +1,7 @@
 import type { PlacedTool } from '../declare/tool.ts'
-import { membersOf } from '../strict-members.ts'
-import { openAiTools } from './openai-tool.ts'
+import { offerToOpenAi, type OpenAiOptions } from './openai-offer.ts'
 import type { SchemaRemark } from './schema/schema-remark.ts'
-import { checkTools, ToolCaller, type CallTerms, type RunOptions, type ToolSession } from './tool-caller.ts'
-
-/** How OpenAI is told of tools. */
-export type OpenAiOptions = CallTerms & {
-  /**
-   * Whether the model is held to the schemas: every tool whose schema can be said in OpenAI's subset is sent with
-   * `strict: true`, the others without, with a remark. False when absent.
-   */
-  readonly strict?: boolean
-}
+import type { RunOptions, ToolSession } from './tool-caller.ts'
 
 /** A member of `tools` of `POST /chat/completions`. */
 export type OpenAiChatTool = {
@@ -54,16 +44,13 @@ export function openaiChatTools(
   tools: readonly PlacedTool[],
   options: OpenAiOptions = {},
 ): OpenAiChatTools {
-  membersOf(options, ['strict', 'deadlineMs', 'wait'], 'Cannot offer tools')
-  checkTools(tools)
-  const offered = openAiTools(tools, options.strict === true)
-  const caller = new ToolCaller(session, offered, options)
+  const { offered, remarks, caller } = offerToOpenAi(session, tools, options)
   return {
     tools: offered.map(({ placed: { name, definition }, parameters, strict }) => ({
       type: 'function',
       function: { name, description: definition.description, parameters, strict },
     })),
-    remarks: offered.flatMap(({ remarks }) => remarks),
+    remarks,
     run: async ({ id, function: asked }, run) => {
       const { text } = await caller.run(asked?.name ?? '', asked?.arguments ?? '', run)
       return { role: 'tool', tool_call_id: id, content: text }

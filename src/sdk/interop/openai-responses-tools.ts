@@ -1,9 +1,7 @@
 import type { PlacedTool } from '../declare/tool.ts'
-import { membersOf } from '../strict-members.ts'
-import type { OpenAiOptions } from './openai-chat-tools.ts'
-import { openAiTools } from './openai-tool.ts'
+import { offerToOpenAi, type OpenAiOptions } from './openai-offer.ts'
 import type { SchemaRemark } from './schema/schema-remark.ts'
-import { checkTools, ToolCaller, type RunOptions, type ToolSession } from './tool-caller.ts'
+import type { RunOptions, ToolSession } from './tool-caller.ts'
 
 /** A member of `tools` of `POST /responses`. */
 export type OpenAiResponsesTool = {
@@ -45,10 +43,7 @@ export function openaiResponsesTools(
   tools: readonly PlacedTool[],
   options: OpenAiOptions = {},
 ): OpenAiResponsesTools {
-  membersOf(options, ['strict', 'deadlineMs', 'wait'], 'Cannot offer tools')
-  checkTools(tools)
-  const offered = openAiTools(tools, options.strict === true)
-  const caller = new ToolCaller(session, offered, options)
+  const { offered, remarks, caller } = offerToOpenAi(session, tools, options)
   return {
     tools: offered.map(({ placed: { name, definition }, parameters, strict }) => ({
       type: 'function',
@@ -57,7 +52,7 @@ export function openaiResponsesTools(
       parameters,
       strict,
     })),
-    remarks: offered.flatMap(({ remarks }) => remarks),
+    remarks,
     run: async ({ call_id, name, arguments: given }, run) => {
       const { text } = await caller.run(name, given, run)
       return { type: 'function_call_output', call_id, output: text }

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { z } from 'zod'
+import { BEARER_TOKEN } from '../kernel/bearer-token.ts'
 import { messageOf } from '../kernel/errors.ts'
 import { isIdentifier } from '../kernel/ids.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../kernel/json.ts'
@@ -192,8 +193,7 @@ function problemOfToken(place: readonly PropertyKey[], name: string | undefined,
   return message === undefined ? [] : [{ place, message }]
 }
 
-/** Tokens travel in a header, which takes visible ASCII. */
 function faultOfToken(name: string, token: string): string | undefined {
   if (token === '') return `the variable ${name} is not set, or empty`
-  return /^[\x21-\x7e]+$/.test(token) ? undefined : `the variable ${name} holds characters that no header may have`
+  return BEARER_TOKEN.test(token) ? undefined : `the variable ${name} holds characters that no header may have`
 }

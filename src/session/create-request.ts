@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BEARER_TOKEN } from '../kernel/bearer-token.ts'
 import { BrainError } from '../kernel/errors.ts'
 import { IDENTIFIER, isIdentifier } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
@@ -56,7 +57,7 @@ const environmentSchema = z.strictObject({
       .string()
       .min(1)
       .max(MOST_SECRET_BYTES)
-      .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without blanks, as a bearer token is'),
+      .regex(BEARER_TOKEN, 'must be printable ASCII without blanks, as a bearer token is'),
   ),
 })
 

@@ -1,3 +1,4 @@
+import { BEARER_TOKEN } from '../../kernel/bearer-token.ts'
 import type { Logger } from '../../kernel/logger.ts'
 import { proxyFor, type ProxyRules } from '../../kernel/net/proxy-rules.ts'
 import type { ToolService } from '../../contract/tool-service.ts'
@@ -64,7 +65,7 @@ function startCall(
   return running
 }
 
-const isToken = (token: string | undefined): boolean => token !== undefined && /^[\x21-\x7e]+$/.test(token)
+const isToken = (token: string | undefined): boolean => token !== undefined && BEARER_TOKEN.test(token)
 
 const refused = (tool: string, reason: string): RunningCall => ({
   receipt: Promise.resolve(unavailable(tool, reason)),

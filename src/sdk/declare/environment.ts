@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { BEARER_TOKEN } from '../../kernel/bearer-token.ts'
 import { messageOf } from '../../kernel/errors.ts'
 import type { Json } from '../../kernel/json.ts'
 import type { EnvironmentTemplate } from '../../contract/environment.ts'
@@ -87,7 +88,7 @@ export function environment<Options extends OptionsSchema | undefined = undefine
 
 function checkCredential(credential: unknown, what: string): void {
   const isRight =
-    typeof credential === 'string' && credential.length <= MOST_CREDENTIAL && /^[\x21-\x7e]+$/.test(credential)
+    typeof credential === 'string' && credential.length <= MOST_CREDENTIAL && BEARER_TOKEN.test(credential)
   if (!isRight)
     throw new TypeError(
       `${what}: credential must be 1 to ${MOST_CREDENTIAL} ASCII characters without blanks, to go into a header`,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { BEARER_TOKEN } from '../../kernel/bearer-token.ts'
 import { BrainError } from '../brain-error.ts'
 import type { OperationContext } from '../environment/environment-contract.ts'
 import { LONGEST_CALL_MS, USUAL_CALL_MS } from './tool-call.ts'
@@ -54,10 +55,7 @@ const configurationSchema = z.union([
 
 const approvalSchema = z.strictObject({
   endpoint: z.string().optional(),
-  token: z
-    .string()
-    .regex(/^[\x21-\x7e]+$/)
-    .optional(),
+  token: z.string().regex(BEARER_TOKEN).optional(),
   tools: z.array(z.string()),
   timeoutMs: z.number().positive().max(LONGEST_CALL_MS).default(USUAL_CALL_MS),
 })

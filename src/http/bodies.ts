@@ -18,7 +18,8 @@ export class StreamBody implements AsyncIterable<Uint8Array> {
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     let received = 0
     try {
-      for await (const chunk of this.#request) {
+      // Whoever stops reading still has to answer on this connection (`discardRest`).
+      for await (const chunk of this.#request.iterator({ destroyOnReturn: false })) {
         const bytes = chunk as Buffer
         received += bytes.length
         yield bytes
@@ -83,6 +84,38 @@ async function readJson(payload: IncomingMessage, limits: Limits): Promise<JsonB
   } finally {
     arriving -= size
   }
+}
+
+/** How long, and how much of, what is left of a refused body is read. */
+const REST_MS = 1000
+const REST_BYTES = 256 * 1024 * 1024
+
+/**
+ * Reads and throws away what is left of a refused body until the client stops sending, for a second at most. A connection
+ * that is closed with bytes nobody has read is reset, and a client that was still sending loses the answer (RFC 9112, 9.6).
+ */
+export function discardRest(request: IncomingMessage): Promise<void> {
+  if (request.destroyed || request.readableEnded) return Promise.resolve()
+  return new Promise((resolve) => {
+    let rest = REST_BYTES
+    const stop = (): void => {
+      clearTimeout(late)
+      request.off('data', count).off('close', stop).off('end', stop)
+      request.pause()
+      resolve()
+    }
+    const count = (chunk: Buffer): void => {
+      rest -= chunk.length
+      if (rest < 0) stop()
+    }
+    const late = setTimeout(stop, REST_MS)
+    request
+      .on('data', count)
+      .on('close', stop)
+      .on('end', stop)
+      .on('error', () => {})
+    request.resume()
+  })
 }
 
 declare module 'fastify' {

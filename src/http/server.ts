@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { BrainError } from '../kernel/errors.ts'
 import type { Limits } from '../contract/limits.ts'
@@ -16,10 +17,10 @@ import type { ToolActivity } from '../session/tool-activity.ts'
 import type { WorkspaceService } from '../session/workspace-service.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { Access } from './access.ts'
-import { registerBodies } from './bodies.ts'
+import { discardRest, registerBodies } from './bodies.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { refuseQuery } from './parse.ts'
-import { toProblem } from './problem.ts'
+import { toProblem, type Problem } from './problem.ts'
 import { callRoutes } from './routes/calls.ts'
 import { componentRoutes } from './routes/components.ts'
 import { catalogRoutes } from './routes/catalog.ts'
@@ -108,9 +109,8 @@ export function buildServer(parts: ServerParts): FastifyInstance {
         { method: request.method, url: request.url, error: error instanceof Error ? error.stack : error },
         'a request failed',
       )
-    // What is left of a refused body is not read: the connection cannot be used again.
-    if (!request.raw.complete) reply.header('connection', 'close')
-    return reply.code(problem.status).send(problem.body)
+    reply.code(problem.status)
+    return request.raw.complete ? reply.send(problem.body) : answerEarly(request, reply, problem.body)
   })
   app.setNotFoundHandler((request, reply) => {
     const problem = toProblem(
@@ -135,6 +135,22 @@ export function buildServer(parts: ServerParts): FastifyInstance {
   ])
     routes(app, parts)
   return app
+}
+
+/** The answer is sent at once and whole; the connection, which cannot be used again, ends when the client has stopped sending. */
+function answerEarly(request: FastifyRequest, reply: FastifyReply, body: Problem['body']): FastifyReply {
+  const text = JSON.stringify(body)
+  async function* answer(): AsyncGenerator<string> {
+    yield text
+    await discardRest(request.raw)
+  }
+  return reply
+    .headers({
+      connection: 'close',
+      'content-length': Buffer.byteLength(text),
+      'content-type': 'application/json; charset=utf-8',
+    })
+    .send(Readable.from(answer(), { objectMode: false }))
 }
 
 /** Bytes that are no HTTP get an answer of the ordinary form, where there is still somebody to read it. */

@@ -316,9 +316,9 @@ describe('deadlines and limits', () => {
         const session = await server.session([{ name: 'slow', id }])
         for (const how of ['spin', 'fill', 'copy']) {
           const began = performance.now()
-          const answer = await session.call({ how, loop: true }, { deadlineMs: 300 })
+          const answer = await session.call({ how, loop: true }, { deadlineMs: 1000 })
           expect(answer.outcome).toEqual({ status: 'timeout' })
-          expect(performance.now() - began).toBeLessThan(1300)
+          expect(performance.now() - began).toBeLessThan(2000)
         }
         expect(await session.value({ how: 'spin', ms: 5, loop: false })).toBeDefined()
         if (index > 0) return

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -152,6 +153,27 @@ describe('requests', () => {
     })
     const response = await server.request('POST', '/v1/sessions', { bytes, type: 'application/json', headers: auth })
     expect(response.status).toBe(413)
+  })
+
+  it.each([
+    ['one over the limit', 'Authorization: Bearer the-token\r\nContent-Type: application/json', 413],
+    ['one of another type', 'Authorization: Bearer the-token\r\nContent-Type: text/plain', 415],
+    ['one of a stranger', 'Content-Type: application/json', 401],
+  ])('whose body is refused get the answer although they go on sending: %s', async (_, headers, status) => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    const ended = once(socket, 'close')
+    socket.write(`POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\n${headers}\r\nContent-Length: 999999999\r\n\r\n`)
+    // The answer is there long before anybody looks for it.
+    const chunk = Buffer.alloc(64 * 1024, 32)
+    for (let sent = 0; sent < 64; sent++) {
+      socket.write(chunk)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    let answer = ''
+    socket.on('data', (bytes) => (answer += bytes.toString()))
+    await ended
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect(answer).toMatch(/"code":"[a-z_]+".*\}$/)
   })
 
   it.each([

@@ -310,7 +310,9 @@ describe('file streams', () => {
     [
       'waiting for one of many',
       (call) =>
-        call.imports['wasi:io/poll'].poll([call.imports['wasi:clocks/monotonic-clock'].subscribeDuration(1_000_000n)]),
+        call.imports['wasi:io/poll'].poll([
+          call.imports['wasi:clocks/monotonic-clock'].subscribeDuration(100_000_000n),
+        ]),
     ],
     ['the end of the call', (call) => call.world.settle()],
   ])('send what they kept back before %s', (_, look) => {

@@ -32,7 +32,7 @@ async function describePackage(directory: string, manifest: PackageManifest, rea
 }
 
 /** Of `@aexhq/brain`, each with an export in its manifest. */
-const CLIENT_ENTRIES = ['index', 'environments', 'http', 'http-handler', 'http-server', 'interop']
+const CLIENT_ENTRIES = ['index', 'component', 'environments', 'http', 'http-handler', 'http-server', 'interop']
 
 async function buildClient(directory: string, manifest: RootManifest): Promise<void> {
   await describePackage(directory, clientManifest(manifest), 'readme-brain.md')
@@ -45,6 +45,7 @@ async function buildClient(directory: string, manifest: RootManifest): Promise<v
     bundle: true,
     splitting: true,
     packages: 'external',
+    external: ['brain:*', 'wasi:*'],
     format: 'esm',
     platform: 'neutral',
     target: 'es2024',
@@ -89,6 +90,9 @@ async function buildServer(directory: string, manifest: RootManifest): Promise<v
     await writeFile(join(lib, 'sandbox', `${name}.cjs`), await bundleScript(from(join('src/sandbox', entry))))
   await bundleTranspiler(join(lib, 'sandbox/admission/transpiler'))
   await copyFile(from('wit/host-config.json'), join(directory, 'host-config.json'))
+  // What components are built for.
+  await mkdir(join(directory, 'wit'))
+  await copyFile(from('wit/tool.wit'), join(directory, 'wit/tool.wit'))
   await mkdir(join(directory, 'bin'))
   await copyFile(join(import.meta.dirname, 'brain.js'), join(directory, 'bin/brain.js'))
   await chmod(join(directory, 'bin/brain.js'), 0o755)

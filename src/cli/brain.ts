@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { type ArchiveOptions, printBackup } from './archive/backup.ts'
 import { type ExportOptions, type ImportCommandOptions, printExport, printImport } from './archive/transfer.ts'
 import { printAudit } from './audit.ts'
+import type { BuildCommandOptions } from './build.ts'
 import { doctor, type DoctorOptions } from './doctor.ts'
 import { readConfig } from '../compose/read-config.ts'
 import type { McpOptions } from './mcp.ts'
@@ -57,6 +58,17 @@ program
   .option('--json', 'for programs')
   .action(async (options: { json?: boolean }) => {
     process.exitCode = await printAudit(process.env, options)
+  })
+
+program
+  .command('build')
+  .description('make a component of each tool in a source: Python, Rust or TypeScript')
+  .argument('<source>', 'a .py, .ts, .mts, .js or .mjs file, a Cargo.toml, or a folder with one of them')
+  .option('--out <directory>', 'where the components go (default: dist)')
+  .option('--json', 'for programs')
+  .action(async (source: string, options: BuildCommandOptions) => {
+    const { printBuild } = await import('./build.ts')
+    process.exitCode = await printBuild(process.env, source, options)
   })
 
 const dataDirOption = ['--data-dir <directory>', 'the data directory of the server (BRAIN_DATA_DIR)'] as const

@@ -8,6 +8,7 @@ import type { BuildCommandOptions } from './build.ts'
 import { doctor, type DoctorOptions } from './doctor.ts'
 import { readConfig } from '../compose/read-config.ts'
 import type { McpOptions } from './mcp.ts'
+import type { NewCommandOptions } from './new.ts'
 import { explainFailure, serve, type Environment } from './serve.ts'
 
 // As far above this file in a checkout as in the published package.
@@ -69,6 +70,18 @@ program
   .action(async (source: string, options: BuildCommandOptions) => {
     const { printBuild } = await import('./build.ts')
     process.exitCode = await printBuild(process.env, source, options)
+  })
+
+program
+  .command('new')
+  .description('make a project with one tool, its tests and its cases')
+  .argument('<language>', 'rust, python or ts')
+  .argument('<name>', 'of the tool and of its folder')
+  .option('--packages <directory>', 'a checkout of Brain, whose packages it uses instead of the published ones')
+  .option('--json', 'for programs')
+  .action(async (language: string, name: string, options: NewCommandOptions) => {
+    const { printNew } = await import('./new.ts')
+    process.exitCode = await printNew(language, name, options, version)
   })
 
 const dataDirOption = ['--data-dir <directory>', 'the data directory of the server (BRAIN_DATA_DIR)'] as const

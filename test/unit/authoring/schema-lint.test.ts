@@ -69,7 +69,7 @@ describe('lint()', () => {
     expect(lint(toolOf(objectOf({ id: described({ type: 'string' }) })))).toEqual([])
   })
 
-  it.each<[string, ReturnType<typeof toolOf>, string, string, RegExp, RegExp]>([
+  const explained: readonly (readonly [string, ReturnType<typeof toolOf>, string, string, RegExp, RegExp])[] = [
     [
       'an array without items',
       toolOf(objectOf({ a: described({ type: 'array' }) })),
@@ -193,7 +193,9 @@ describe('lint()', () => {
       /every request/,
       /several tools/,
     ],
-  ])('explains %s', (_what, tool, provider, path, problem, remedy) => {
+  ]
+  it.each(explained.map(([what, ...rest]) => ({ what, rest })))('explains $what', ({ rest }) => {
+    const [tool, provider, path, problem, remedy] = rest
     const finding = lint(tool).find(
       (one) => one.provider === provider && one.path === path && problem.test(one.problem),
     )

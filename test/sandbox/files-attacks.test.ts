@@ -66,7 +66,7 @@ describe.each([
     symlinkSync('loop', `${root}/loop`)
     linkSync(`${base}/outside/secret`, `${root}/hard`)
     execFileSync('mkfifo', [`${root}/fifo`])
-    workspaces = new Workspaces(`${base}/data`, WORKSPACE, resolve)
+    workspaces = new Workspaces(`${base}/data`, WORKSPACE, { resolve })
     brokers = []
   })
 

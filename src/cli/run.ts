@@ -61,7 +61,7 @@ async function callAndPrint(printer: CallPrinter, call: (shown: Shown) => Return
   try {
     const answer = await call({ signal: cancel.signal, onItem: (item) => printer.item(item) })
     printer.answer(answer, performance.now() - began)
-    return EXIT_CODES[answer.outcome?.status ?? 'unknown']
+    return EXIT_CODES[answer.outcome.status]
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal)
   }

@@ -75,14 +75,14 @@ async function runCase(
   const session = await brain.createSession(sessionWith(component, setting))
   for (const [path, text] of Object.entries(one.files))
     await brain.putFile(session, BOX, { path, bytes: Buffer.from(text) })
-  const { outcome, events } = await brain.call(session, {
+  const answer = await brain.call(session, {
     tool: nameOf(component),
     input: one.input,
     deadlineMs: parseDuration(one.deadline, `the deadline of case "${one.name}"`),
   })
   const paths = Object.keys(one.expect.files ?? {})
   const texts = await Promise.all(paths.map(async (path) => [path, await textOf(brain, session, path)] as const))
-  return faultsOf(one, { outcome, events, files: Object.fromEntries(texts) })
+  return faultsOf(one, { ...answer, files: Object.fromEntries(texts) })
 }
 
 async function textOf(

@@ -4,21 +4,23 @@ import { join } from 'node:path'
 import { BrainError } from '../kernel/errors.ts'
 import { type ComponentId, localTenant, parseSessionId, type SessionId } from '../kernel/ids.ts'
 import type { Json } from '../kernel/json.ts'
+import { within } from '../kernel/within.ts'
+import type { ToolOutput } from '../contract/outcome.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { ToolFailure } from '../contract/tool-failure.ts'
 import type { Config } from '../config/config.ts'
 import type { CallLog } from '../dispatch/call-log.ts'
 import { openMemoryJournal } from '../journal/memory/memory-journal.ts'
-import { dataOf, type JournalRecord } from '../journal/record.ts'
+import { dataOf, isReservedKind, type JournalRecord } from '../journal/record.ts'
 import { type DataDirectory, openDataDirectory } from '../journal/sqlite/data-directory.ts'
 import { WORLDS } from '../sandbox/admission/world.ts'
 import { openProcessSandbox, type ProcessSandboxOptions } from '../sandbox/process-sandbox.ts'
 import { loadTranspiler } from '../sandbox/admission/transpiler/program.ts'
 import type { Component, ComponentRole, SandboxLevel } from '../sandbox/sandbox.ts'
 import { parseCreateRequest } from '../session/create-request.ts'
-import { answerOf, type CallAnswer } from '../session/direct-calls.ts'
-import type { FeedItem } from '../session/event-feed.ts'
+import { answerOf } from '../session/direct-calls.ts'
 import type { Services } from './assemble-services.ts'
+import { type LocalItem, toLocalItem } from './local-item.ts'
 import type { Adapters } from './open-adapters.ts'
 import { rememberedLevel } from './remembered-level.ts'
 
@@ -30,10 +32,17 @@ export type LocalCall = {
   /** Cancels the call. */
   readonly signal?: AbortSignal
   /** Is told everything of the call that a reader of the session's event stream sees, as it comes. */
-  readonly onItem?: (item: FeedItem) => void
+  readonly onItem?: (item: LocalItem) => void
 }
 
-export type LocalAnswer = CallAnswer & { readonly log: CallLog }
+export type LocalAnswer = {
+  readonly sequence: number
+  readonly outcome: ToolOutput
+  /** What it emitted, in order. */
+  readonly results: readonly Json[]
+  readonly events: readonly { readonly kind: string; readonly payload: Json }[]
+  readonly log: CallLog
+}
 
 /** Brain inside a command: real admission, boxes and dispatch, without a network and with a journal that ends with it. */
 export type LocalBrain = AsyncDisposable & {
@@ -140,6 +149,9 @@ function take(directory: string): DataDirectory | undefined {
   }
 }
 
+/** How long a tool may go on after its end before its log is read as far as it is. */
+const LOG_MS = 1000
+
 /** How calls end for which no box could be had. */
 const NO_BOX = new Set(['environment_not_ready', 'overloaded'])
 
@@ -208,9 +220,18 @@ class Local implements LocalBrain {
     try {
       const records = await this.#follow(session, { before, sequence: attended.sequence, onItem })
       const answer = answerOf(attended.sequence, records, 'finished')
-      const { outcome } = answer
-      if (outcome?.status === 'error' && NO_BOX.has(outcome.error.code)) await this.#parts.forget()
-      return { ...answer, log: await service.callLog(localTenant, session, attended.sequence) }
+      const outcome = answer.outcome ?? { status: 'unknown', message: 'The call ended without an outcome' }
+      if (outcome.status === 'error' && NO_BOX.has(outcome.error.code)) await this.#parts.forget()
+      await within(attended.logged, LOG_MS)
+      return {
+        sequence: attended.sequence,
+        outcome,
+        results: answer.results.map(({ output }) => output),
+        events: answer.events.flatMap(({ event_type: kind, data }) =>
+          isReservedKind(kind) ? [] : [{ kind, payload: data as Json }],
+        ),
+        log: await service.callLog(localTenant, session, attended.sequence),
+      }
     } finally {
       signal?.removeEventListener('abort', interrupt)
     }
@@ -219,14 +240,14 @@ class Local implements LocalBrain {
   /** Reads on until the call has ended, also when it says more than a reader's backlog holds. */
   async #follow(
     session: SessionId,
-    { before, sequence, onItem }: { before: number; sequence: number; onItem: (item: FeedItem) => void },
+    { before, sequence, onItem }: { before: number; sequence: number; onItem: (item: LocalItem) => void },
   ): Promise<JournalRecord[]> {
     const records: JournalRecord[] = []
     let cursor = before
     for (;;) {
       const feed = await this.#parts.services.events.follow(localTenant, session, cursor, new AbortController().signal)
       for await (const item of feed) {
-        onItem(item)
+        onItem(toLocalItem(item))
         if (item.type === 'live') continue
         const { record } = item
         cursor = record.sequence

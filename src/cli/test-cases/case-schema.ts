@@ -5,7 +5,7 @@ const files = z.record(z.string().min(1), z.string())
 
 const expectedOutcome = z.strictObject({
   status: z.enum(['ok', 'error', 'timeout', 'cancelled', 'unknown']),
-  /** Of `ok`: the whole value. */
+  /** Of `ok`: what the tool finished with, which is its last result. */
   value: jsonSchema.optional(),
   /** Of `error`: members that are given must be equal. */
   error: z

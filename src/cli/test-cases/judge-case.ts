@@ -1,24 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Json } from '../../kernel/json.ts'
 import type { ToolOutput } from '../../contract/outcome.ts'
-import { dataOf, isReservedKind, type JournalRecord } from '../../journal/record.ts'
+import type { LocalAnswer } from '../../compose/local-brain.ts'
 import type { ToolCase } from './case-schema.ts'
 
 /** What came of a case. */
-export type Observed = {
-  readonly outcome: ToolOutput | undefined
-  readonly events: readonly JournalRecord[]
+export type Observed = Pick<LocalAnswer, 'outcome' | 'events' | 'results'> & {
   /** Texts of the files that the case asks about; undefined = there is none. */
   readonly files: Readonly<Record<string, string | undefined>>
 }
 
 /** What is not as the case expects it, a line each; none when all is. */
 export function faultsOf({ expect }: ToolCase, observed: Observed): string[] {
-  const told = observed.events.filter(({ event_type: kind }) => !isReservedKind(kind))
-  const results = observed.events.flatMap((record) => dataOf(record, 'tool_result_emitted')?.result.output ?? [])
+  const { results } = observed
   return [
-    ...outcomeFaults(expect.outcome, observed.outcome),
-    ...(expect.events === undefined ? [] : eventFaults(expect.events, told)),
+    ...outcomeFaults(expect.outcome, observed.outcome, results.at(-1)),
+    ...(expect.events === undefined ? [] : eventFaults(expect.events, observed.events)),
     ...(expect.results === undefined ? [] : difference('results', expect.results, results)),
     ...Object.entries(expect.files ?? {}).flatMap(([path, text]) =>
       difference(`file ${path}`, text, observed.files[path] ?? null),
@@ -26,10 +23,14 @@ export function faultsOf({ expect }: ToolCase, observed: Observed): string[] {
   ]
 }
 
-function outcomeFaults(expected: ToolCase['expect']['outcome'], outcome: ToolOutput | undefined): string[] {
+function outcomeFaults(
+  expected: ToolCase['expect']['outcome'],
+  outcome: ToolOutput,
+  lastResult: Json | undefined,
+): string[] {
   const { status, value, error } = expected
-  if (outcome?.status !== status) return difference('outcome', expected as Json, (outcome ?? null) as Json)
-  if (outcome.status === 'ok') return value === undefined ? [] : difference('value', value, outcome.value)
+  if (outcome.status !== status) return difference('outcome', expected as Json, outcome as Json)
+  if (outcome.status === 'ok') return value === undefined ? [] : difference('value', value, lastResult ?? outcome.value)
   if (outcome.status !== 'error' || error === undefined) return []
   const { error: actual } = outcome
   return Object.entries(error).flatMap(([name, wanted]) =>
@@ -37,15 +38,15 @@ function outcomeFaults(expected: ToolCase['expect']['outcome'], outcome: ToolOut
   )
 }
 
-function eventFaults(expected: NonNullable<ToolCase['expect']['events']>, told: readonly JournalRecord[]): string[] {
+function eventFaults(expected: NonNullable<ToolCase['expect']['events']>, told: LocalAnswer['events']): string[] {
   const kinds = difference(
     'events',
     expected.map(({ kind }) => kind),
-    told.map(({ event_type: kind }) => kind),
+    told.map(({ kind }) => kind),
   )
   if (kinds.length > 0) return kinds
   return expected.flatMap(({ kind, payload }, index) =>
-    payload === undefined ? [] : difference(`event ${kind}`, payload, (told[index]?.data ?? null) as Json),
+    payload === undefined ? [] : difference(`event ${kind}`, payload, told[index]?.payload ?? null),
   )
 }
 

@@ -34,6 +34,8 @@ process.env['NODE_COMPILE_CACHE'] ??= `${root}node_modules/.cache/node`
  */
 export default defineConfig({
   root,
+  // As authors of tools write it, and as test/docs/resolve-packages.ts has it for examples.
+  resolve: { alias: [{ find: /^@aexhq\/brain$/, replacement: `${root}src/sdk/index.ts` }] },
   test: {
     reporters: ['default', new SummaryReporter()],
     projects: [

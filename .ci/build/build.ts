@@ -1,6 +1,6 @@
 // Makes the published packages from the tree: dist/brain-VERSION.tgz and dist/brain-server-VERSION.tgz.
 import { execFile } from 'node:child_process'
-import { chmod, copyFile, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, cp, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build, stop } from 'esbuild'
@@ -33,7 +33,7 @@ async function describePackage(directory: string, manifest: PackageManifest, rea
 }
 
 /** Of `@aexhq/brain`, each with an export in its manifest. */
-const CLIENT_ENTRIES = ['index', 'environments', 'http', 'http-handler', 'http-server', 'interop']
+const CLIENT_ENTRIES = ['index', 'component', 'environments', 'http', 'http-handler', 'http-server', 'interop']
 
 async function buildClient(directory: string, manifest: RootManifest): Promise<void> {
   await describePackage(directory, clientManifest(manifest), 'readme-brain.md')
@@ -46,6 +46,7 @@ async function buildClient(directory: string, manifest: RootManifest): Promise<v
     bundle: true,
     splitting: true,
     packages: 'external',
+    external: ['brain:*', 'wasi:*'],
     format: 'esm',
     platform: 'neutral',
     target: 'es2024',
@@ -93,6 +94,14 @@ async function buildServer(directory: string, manifest: RootManifest): Promise<v
     await writeFile(join(lib, 'sandbox', `${name}.cjs`), await bundleScript(from(join('src/sandbox', entry))))
   await bundleTranspiler(join(lib, 'sandbox/admission/transpiler'))
   await copyFile(from('wit/host-config.json'), join(directory, 'host-config.json'))
+  await cp(from('src/authoring/templates'), join(lib, 'authoring/templates'), {
+    recursive: true,
+    // What a build of a template leaves there.
+    filter: (path) => !/[/\\](?:node_modules|target|dist|__pycache__)$/.test(path),
+  })
+  // What components are built for.
+  await mkdir(join(directory, 'wit'))
+  await copyFile(from('wit/tool.wit'), join(directory, 'wit/tool.wit'))
   await mkdir(join(directory, 'bin'))
   await copyFile(join(import.meta.dirname, 'brain.js'), join(directory, 'bin/brain.js'))
   await chmod(join(directory, 'bin/brain.js'), 0o755)

@@ -20,6 +20,7 @@ export const clientManifest = ({ version, license, dependencies }: RootManifest)
   exports: {
     '.': entry('index'),
     './agentloop': entry('agentloop/define-agentloop'),
+    './component': entry('component'),
     './environments': entry('environments'),
     './http': entry('http'),
     './http/handler': entry('http-handler'),
@@ -38,7 +39,8 @@ export const clientManifest = ({ version, license, dependencies }: RootManifest)
     'brain-tool-runtime': './lib/sdk/runtime/brain-tool-runtime.js',
   },
   files: ['lib', 'contracts'],
-  sideEffects: false,
+  // The entry for components makes their globals.
+  sideEffects: ['./lib/sdk/component.js'],
   engines: { node: '>=22.3' },
   dependencies: { zod: dependencies['zod'] },
 })
@@ -52,7 +54,7 @@ export const serverManifest = ({ version, license, dependencies }: RootManifest)
   type: 'module',
   bin: { brain: './bin/brain.js' },
   exports: { './package.json': './package.json', './host-config.json': './host-config.json' },
-  files: ['bin', 'host-config.json', 'lib', 'THIRD-PARTY-LICENSES.txt'],
+  files: ['bin', 'host-config.json', 'lib', 'wit', 'THIRD-PARTY-LICENSES.txt'],
   engines: { node: '>=26.10' },
   dependencies,
 })

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { addArchiveCommands, addServerCommands } from './commands/server-commands.ts'
 import { addSessionCommands } from './commands/session-commands.ts'
+import { addSourceCommands } from './commands/source-commands.ts'
 import { addToolCommands } from './commands/tool-commands.ts'
 import { explainFailure } from './explain-failure.ts'
 
@@ -22,6 +23,7 @@ const program = new Command('brain')
 addServerCommands(program)
 addArchiveCommands(program)
 addToolCommands(program)
+addSourceCommands(program, version)
 addSessionCommands(program)
 
 try {

@@ -12,7 +12,8 @@ import { environmentUrlOf } from './environment-url.ts'
 import { httpEnv, type HttpEnv } from './environments.ts'
 import { acceptedSchemaOf } from './json-schema.ts'
 import { checkIdentifier, grantsOf } from './names.ts'
-import { checkOptionsSchema, parseOptions, type OptionsOf, type OptionsSchema } from './placement.ts'
+import { parseOptions } from './parse-options.ts'
+import { checkOptionsSchema, type OptionsOf, type OptionsSchema } from './placement.ts'
 
 /** Environments that may be made from a declared one while a session goes on. */
 export type TemplateDeclaration = {

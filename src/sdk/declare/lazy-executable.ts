@@ -3,7 +3,7 @@ import type { JsonObject } from '../../kernel/json.ts'
 import type { ToolDefinition } from '../../contract/message.ts'
 import type { AnyToolFunction } from '../host/tool-context.ts'
 import { declarationOf, type DeclaredTool } from './declared-tool.ts'
-import { parseOptions } from './placement.ts'
+import { parseOptions } from './parse-options.ts'
 import type { HostExecutable } from './tool.ts'
 
 /** Imports the factory of a tool that is a function. */

@@ -1,10 +1,10 @@
-import { z } from 'zod'
-import { messageOf } from '../../kernel/errors.ts'
+import type { z } from 'zod'
 import type { EnvironmentGrant } from '../../contract/session-request.ts'
 import { deepFrozen } from '../deep-frozen.ts'
 import { isPlainObject } from '../strict-members.ts'
 import { isEnvironment, type Environment } from './environments.ts'
 import { grantsOf } from './names.ts'
+import { parseOptions } from './parse-options.ts'
 
 /** A Zod schema whose accepted side is an object: its members are given beside `env`. */
 export type OptionsSchema = z.ZodType<unknown, object>
@@ -85,24 +85,4 @@ export function parsePlacement(placement: unknown, schema: OptionsSchema | undef
     throw new TypeError(`${what}: env must be made by brainEnv(), hostEnv() or what environment() gives`)
   const grants = grantsOf(environments as readonly EnvironmentGrant[] | undefined, what)
   return Object.freeze({ env, ...deepFrozen(grants), options: parseOptions(given, schema, what) })
-}
-
-/** @throws TypeError for options that the schema refuses or that there is no schema for */
-export function parseOptions(
-  given: Readonly<Record<string, unknown>>,
-  schema: OptionsSchema | undefined,
-  what: string,
-): unknown {
-  if (schema === undefined) {
-    const [unknown] = Object.keys(given)
-    if (unknown !== undefined)
-      throw new TypeError(`${what}: it takes no options, so there is no member ${JSON.stringify(unknown)}`)
-    return Object.freeze({})
-  }
-  try {
-    return deepFrozen(schema.parse(given))
-  } catch (cause) {
-    const reason = cause instanceof z.core.$ZodError ? z.prettifyError(cause) : messageOf(cause)
-    throw new TypeError(`${what}: options: ${reason}`, { cause })
-  }
 }

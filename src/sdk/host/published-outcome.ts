@@ -1,4 +1,4 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { clip, messageOf } from '../../kernel/errors.ts'
 import { isJsonObject } from '../../kernel/json.ts'
 import {
@@ -11,6 +11,7 @@ import {
 import { BrainError } from '../brain-error.ts'
 import { jsonOf } from '../json-value.ts'
 import { isPlainObject } from '../strict-members.ts'
+import { faultsOf } from '../zod-faults.ts'
 import type { Presentation } from './tool-context.ts'
 
 /**
@@ -36,10 +37,6 @@ export async function publishedOutcome(
 
 /** The outcome that a failed {@link publishedOutcome} ends a call with. */
 export const invalidOutput = (error: unknown): ToolOutput => errorOutcome('invalid_output', messageOf(error))
-
-/** What Zod has against a value, in one line. */
-export const faultsOf = (error: unknown): string =>
-  clip(error instanceof z.core.$ZodError ? z.prettifyError(error) : messageOf(error))
 
 const claimsToBeOutcome = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isPlainObject(value) && isJsonObject(value as never) && looksLikeOutcome(value as never)

@@ -58,6 +58,8 @@ export interface ToolContext<Value = unknown, Options = unknown> {
   readonly model: (request: ModelRequest) => Promise<ModelResult>
   /** Environments that the tool was granted something with. */
   readonly environments: EnvironmentServices
+  /** Leaves a line in the call's log, in a component; an application has a log of its own, and no such function. */
+  readonly telemetry?: (record: unknown) => void
 }
 
 /** The function of an application tool. */

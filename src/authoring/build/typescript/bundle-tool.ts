@@ -1,0 +1,99 @@
+import { readFile } from 'node:fs/promises'
+import { dirname, isAbsolute, join, relative } from 'node:path'
+import type { BuildOptions, BuildResult, Plugin } from 'esbuild'
+import { absentAmong, COMPONENT_GLOBALS, componentGlobals } from './component-globals.ts'
+import type { AuthorPackages } from './author-packages.ts'
+import { esbuildFailure } from './esbuild-failure.ts'
+import { refuseNodeModules } from './node-modules.ts'
+import { withoutUnusedZod, zodAsNamespace } from './zod-parts.ts'
+
+/** QuickJS knows it; and the promises of async functions would be its own, which nobody settles in an export. */
+const COMMON = {
+  bundle: true,
+  format: 'esm',
+  target: 'es2023',
+  supported: { 'async-await': false, 'async-generator': false, 'for-await': false, using: false },
+  platform: 'neutral',
+  mainFields: ['module', 'main'],
+  conditions: ['module', 'import'],
+  write: false,
+  metafile: true,
+  logLevel: 'silent',
+  legalComments: 'none',
+} as const satisfies BuildOptions
+
+export type ToolBundle = { readonly text: string; readonly warnings: readonly string[] }
+
+/**
+ * Joins a tool, what it imports and what runs it into one module whose export is that of the world.
+ *
+ * @param exported which export of `source` is the tool
+ * @throws Error saying what the source asks for that a component has not
+ */
+export async function bundleTool(packages: AuthorPackages, source: string, exported: string): Promise<ToolBundle> {
+  const folder = dirname(source)
+  const entry = `import { toolComponent } from '@aexhq/brain/component'
+import { ${exported === 'default' ? 'default' : JSON.stringify(exported)} as declared } from ${JSON.stringify(source)}
+export const run = toolComponent(declared)`
+  const options = { ...COMMON, absWorkingDir: folder, nodePaths: [...packages.nodePaths] }
+  const build = async (more: BuildOptions): Promise<BuildResult<{ write: false; metafile: true }>> => {
+    try {
+      return await packages.esbuild.build({ ...options, ...more } as BuildOptions & { write: false; metafile: true })
+    } catch (error) {
+      throw new Error(esbuildFailure(error, folder), { cause: error })
+    }
+  }
+  const joined = await build({
+    stdin: { contents: entry, resolveDir: folder },
+    external: ['brain:*', 'wasi:*', 'zod', 'zod/*'],
+    inject: [...COMPONENT_GLOBALS],
+    plugins: [clientOfComponents(packages.component), componentGlobals(), refuseNodeModules()],
+  })
+  const warnings = await checkGlobals(joined, folder)
+  const text = zodAsNamespace(joined.outputFiles[0]?.text ?? '')
+  const whole = await build({
+    stdin: { contents: text, resolveDir: folder },
+    external: ['brain:*', 'wasi:*'],
+    plugins: [withoutUnusedZod(text)],
+    minify: true,
+  })
+  return { text: whole.outputFiles[0]?.text ?? '', warnings }
+}
+
+/** In a component, the client is what is left of it there. */
+const clientOfComponents = (path: string): Plugin => ({
+  name: 'client-of-components',
+  setup(build) {
+    build.onResolve({ filter: /^@aexhq\/brain(?:\/component)?$/ }, () => ({ path, sideEffects: true }))
+  },
+})
+
+/**
+ * @returns what is to be said of packages that mention what is not there, and may know how to do without
+ * @throws Error for an own file that does
+ */
+async function checkGlobals({ metafile }: BuildResult<{ metafile: true }>, folder: string): Promise<readonly string[]> {
+  const [output] = Object.values(metafile.outputs)
+  const inputs = Object.entries(output?.inputs ?? {}).flatMap(([name, { bytesInOutput }]) =>
+    bytesInOutput > 0 ? [name] : [],
+  )
+  const warnings: string[] = []
+  for (const { name, remedy } of absentAmong(inputs)) {
+    const file = await mentioning(name, inputs, folder)
+    const said = `${file === undefined ? 'it' : relative(folder, file)} uses ${name}, which a component has not: ${remedy}`
+    if (file !== undefined && !file.includes('/node_modules/')) throw new Error(said)
+    warnings.push(said)
+  }
+  return warnings
+}
+
+/** The first file with a name in it, the author's own before those of packages. */
+async function mentioning(name: string, inputs: readonly string[], folder: string): Promise<string | undefined> {
+  const files = inputs
+    .filter((input) => !/^[a-z-]+:|^</.test(input))
+    .map((input) => (isAbsolute(input) ? input : join(folder, input)))
+    .toSorted((one, other) => Number(one.includes('/node_modules/')) - Number(other.includes('/node_modules/')))
+  const word = new RegExp(`(?<![\\w$])${name}(?![\\w$])`)
+  for (const file of files) if (word.test(await readFile(file, 'utf8'))) return file
+  return undefined
+}

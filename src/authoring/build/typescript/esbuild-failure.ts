@@ -1,0 +1,31 @@
+import { relative } from 'node:path'
+import type { BuildFailure, Message } from 'esbuild'
+import { messageOf } from '../../../kernel/errors.ts'
+
+const MOST = 5
+
+/** What of `@aexhq/brain` is not in a component shows as an export that its entry for components has not. */
+const NO_EXPORT = /^No matching export in ".*component\.[jt]s" for import "(.+)"$/
+
+/** What esbuild found wrong, with places, as the rest of a message. */
+export function esbuildFailure(error: unknown, folder: string): string {
+  const { errors } = error as Partial<BuildFailure>
+  if (errors === undefined || errors.length === 0) return messageOf(error)
+  const more = errors.length > MOST ? `\n  and ${errors.length - MOST} more` : ''
+  return (
+    errors
+      .slice(0, MOST)
+      .map((one) => textOf(one, folder))
+      .join('\n  ') + more
+  )
+}
+
+function textOf({ text, location }: Message, folder: string): string {
+  const [, name] = NO_EXPORT.exec(text) ?? []
+  const said =
+    name === undefined
+      ? text
+      : `"${name}" of @aexhq/brain is for applications, and a component has tool and BrainError of it: declare the tool in a file of its own`
+  if (location === null) return said
+  return `${relative(folder, location.file) || location.file}:${location.line}:${location.column + 1}: ${said}`
+}

@@ -1,0 +1,55 @@
+import { relative } from 'node:path'
+import { newProject, TEMPLATES, type Template } from '../authoring/new-project.ts'
+import { failureText } from './failure-text.ts'
+
+export type NewCommandOptions = { readonly packages?: string | undefined; readonly json?: boolean | undefined }
+
+/** What people call the languages. */
+const LANGUAGES: Readonly<Record<string, Template>> = {
+  rust: 'rust',
+  rs: 'rust',
+  python: 'python',
+  py: 'python',
+  typescript: 'typescript',
+  ts: 'typescript',
+}
+
+/** What comes next, in the new folder. */
+const NEXT: Readonly<Record<Template, readonly string[]>> = {
+  rust: ['cargo test', 'brain build .'],
+  python: ['python3 -m unittest', 'brain build tool.py'],
+  typescript: ['npm install', 'npm test', 'brain build tool.ts'],
+}
+
+/**
+ * `brain new`: a project with one tool.
+ *
+ * @param version of the packages that it depends on
+ * @returns the exit code: 0 made, 1 not made
+ */
+export async function printNew(
+  language: string,
+  name: string,
+  { packages, json = false }: NewCommandOptions,
+  version: string,
+): Promise<number> {
+  try {
+    const template = LANGUAGES[language.toLowerCase()]
+    if (template === undefined)
+      throw new Error(
+        `Cannot make a project in ${JSON.stringify(language)}: choose ${TEMPLATES.join(', ').replace('typescript', 'ts')}`,
+      )
+    const { directory, files } = await newProject(template, name, { directory: process.cwd(), version, packages })
+    const where = relative(process.cwd(), directory)
+    const next = [`cd ${where}`, ...NEXT[template]]
+    process.stdout.write(
+      json
+        ? `${JSON.stringify({ directory, files, next }, null, 2)}\n`
+        : `made ${where}: ${files.join(', ')}\n\nnext:\n${next.map((line) => `  ${line}\n`).join('')}`,
+    )
+    return 0
+  } catch (error) {
+    process.stderr.write(`${failureText(error)}\n`)
+    return 1
+  }
+}

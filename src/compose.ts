@@ -1,19 +1,14 @@
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { systemClock } from './kernel/clock.ts'
 import { type BrainError, messageOf } from './kernel/errors.ts'
 import type { SessionId } from './kernel/ids.ts'
 import type { Logger } from './kernel/logger.ts'
 import type { ToolFailure } from './contract/tool-failure.ts'
 import { journalIn } from './archive/backup.ts'
-import { openHostStore } from './bindings/host/host-store.ts'
-import { Hosts } from './bindings/host/hosts.ts'
-import { baseUrlOf, openExecutors } from './compose/open-executors.ts'
-import { openProviders } from './compose/open-providers.ts'
-import type { SchemaChecker } from './contract/schema-checker.ts'
+import { assembleServices, type Services } from './compose/assemble-services.ts'
+import { type Adapters, openAdapters } from './compose/open-adapters.ts'
+import { baseUrlOf } from './compose/open-executors.ts'
 import type { Config } from './config/config.ts'
-import { openCallLogDirectory } from './dispatch/call-log-directory.ts'
-import { openSchemaChecker } from './dispatch/schemas/open-schema-checker.ts'
 import { Access } from './http/access.ts'
 import { OpenStreams } from './http/open-streams.ts'
 import { toProblem } from './http/problem.ts'
@@ -22,28 +17,10 @@ import type { Journal } from './journal/journal.ts'
 import { checkJournal, type JournalSnapshot, openSnapshot } from './journal/sqlite/snapshot.ts'
 import { insertSession } from './journal/sqlite/transfer.ts'
 import { openSqliteJournal } from './journal/sqlite/sqlite-journal.ts'
-import type { ModelProvider } from './model/model-provider.ts'
 import { catalogueOf } from './model/remote/remote-provider.ts'
-import { openComponents } from './sandbox/admission/components.ts'
-import { loadTranspiler } from './sandbox/admission/transpiler/program.ts'
-import { loadScripts } from './sandbox/bundle.ts'
-import { spawnBoxed } from './sandbox/launch/spawn-boxed.ts'
-import { workspaceName } from './sandbox/brain-env.ts'
-import { probeLevel } from './sandbox/level.ts'
-import { openProcessSandbox } from './sandbox/process-sandbox.ts'
 import type { Sandbox, SandboxLevel } from './sandbox/sandbox.ts'
-import { Catalog } from './session/catalog.ts'
-import { ComponentRegistry } from './session/component-registry.ts'
-import { forgetOrphans, type KeptCredentials, openCredentials } from './session/credentials.ts'
-import { DirectCalls } from './session/direct-calls.ts'
-import { EnvironmentService } from './session/environment-service.ts'
-import { EventFeed } from './session/event-feed.ts'
-import { Inspections } from './session/inspections.ts'
-import { Requests } from './session/requests.ts'
-import { SessionService } from './session/session-service.ts'
-import { Sessions } from './session/sessions.ts'
-import { ToolActivity } from './session/tool-activity.ts'
-import { WorkspaceService } from './session/workspace-service.ts'
+import { forgetOrphans, openCredentials } from './session/credentials.ts'
+import type { SessionService } from './session/session-service.ts'
 
 /** What commands do with the journal of a data directory, beside a server or instead of one. */
 export const archiveJournal = {
@@ -74,59 +51,18 @@ const SWEEP_MS = 600_000
 /** A session of which nothing goes on is kept in memory for so long, for those who come back at once. */
 const QUIET_MS = 30_000
 
-export type Adapters = {
-  readonly journal: Journal
-  readonly schemas: SchemaChecker
-  readonly sandbox: Sandbox
-  readonly components: Awaited<ReturnType<typeof openComponents>>
-  readonly callLogs: Awaited<ReturnType<typeof openCallLogDirectory>>
-  readonly credentials: KeptCredentials
-  readonly hosts: Hosts
-  readonly providers: ReadonlyMap<string, ModelProvider>
-}
-
-/** Opens everything that has a life of its own; the stack ends it in reverse. */
-async function openAdapters(config: Config, logger: Logger, stack: AsyncDisposableStack): Promise<Adapters> {
-  const { limits, dataDirectory } = config
-  const journal = stack.use(await openSqliteJournal({ directory: dataDirectory, limits }))
-  const schemas = stack.use(openSchemaChecker())
-  const level = await probeLevel({ unsafe: config.isUnsafeAllowed, searchPath: config.searchPath })
-  const components = stack.use(await openComponentStore(config, level, schemas))
-  const sandbox = stack.use(
-    await openProcessSandbox({
-      dataDirectory,
-      limits,
-      level,
-      isolation: config.isolation,
-      logger,
-      recoverArtifact: (id) => {
-        components.distrustArtifact(id)
-        return components.ensureArtifact(id)
-      },
-    }),
-  )
-  return {
-    journal,
-    schemas,
-    sandbox,
-    components,
-    callLogs: await openCallLogDirectory(join(dataDirectory, 'call-logs')),
-    credentials: await openCredentials(join(dataDirectory, 'credentials'), config.secretKey),
-    hosts: stack.use(new Hosts({ store: await openHostStore(join(dataDirectory, 'hosts')), limits, logger })),
-    providers: await openProviders(config),
-  }
-}
-
 /** Where adapters meet ports: the whole server, put together (design 1). */
 export async function composeBrain(config: Config, logger: Logger): Promise<Brain> {
   await using stack = new AsyncDisposableStack()
-  const adapters = await openAdapters(config, logger, stack)
+  const { limits, dataDirectory } = config
+  const journal = stack.use(await openSqliteJournal({ directory: dataDirectory, limits }))
+  const adapters = await openAdapters(config, { journal, logger }, stack)
   const { app, service, streams, sessions } = assemble(config, logger, adapters)
   await sessions.recover()
   stack.defer(await startForgettingOrphans(adapters, logger))
   stack.defer(startReleasingHosts(adapters, logger))
   stack.defer(() => closeServer(app))
-  stack.defer(startSweeping({ ...adapters, limits: config.limits, logger }))
+  stack.defer(startSweeping({ ...adapters, limits, logger }))
   const lettingGo = setInterval(() => sessions.letGo(QUIET_MS), QUIET_MS / 3).unref()
   stack.defer(() => clearInterval(lettingGo))
   const rest = stack.move()
@@ -170,41 +106,21 @@ function startReleasingHosts({ hosts, journal }: Adapters, logger: Logger): () =
   return () => stop.abort()
 }
 
-type Assembled = {
+type Assembled = Pick<Services, 'service' | 'sessions'> & {
   readonly app: FastifyInstance
-  readonly service: SessionService
   readonly streams: OpenStreams
-  readonly sessions: Sessions
 }
 
 function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled {
-  const { limits } = config
-  const { journal, sandbox, components, hosts } = adapters
-  const inspections = new Inspections()
-  const { dispatcher, loops, environments } = openExecutors(config, {
-    ...adapters,
-    inspections,
-    logger,
-    baseUrl: () => baseUrlOf(config, app),
-  })
-  const sessions = new Sessions({
-    ...adapters,
-    dispatcher,
-    loops,
-    limits,
-    logger,
-    defaultIdleTtlMs: config.sessionIdleTtlMs,
-  })
-  const requests = new Requests({ journal, encodeError })
-  const { files } = sandbox
-  const catalog = new Catalog(config.toolServices)
-  const service = new SessionService({ ...adapters, catalog, loops, sessions, requests, dispatcher })
-  const assertTakesWork = (): void => service.assertTakesWork()
+  const baseUrl = (): string => baseUrlOf(config, app)
+  const services = assembleServices(config, adapters, { logger, baseUrl, encodeError })
+  const { service, sessions } = services
+  const { journal, sandbox, hosts } = adapters
   const streams = new OpenStreams()
-  const events = new EventFeed(sessions, limits)
   const app: FastifyInstance = buildServer({
-    limits,
-    requests,
+    ...services,
+    sessions: service,
+    limits: config.limits,
     streams,
     logger,
     warning: sandbox.level.unsafe
@@ -212,18 +128,8 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
       : undefined,
     access: new Access({ tenants: config.tenants, hosts: hostsOf(config), corsOrigins: config.corsOrigins }),
     health: healthOf({ journal, sandbox, service }),
-    sessions: service,
     hosts,
-    environments: new EnvironmentService({ sessions, environments, requests, assertTakesWork }),
-    calls: new DirectCalls({ sessions, dispatcher, journal, limits, assertTakesWork }),
-    events,
-    activity: new ToolActivity(events, journal),
-    tools: new ComponentRegistry('tool', components, journal),
-    agentloops: new ComponentRegistry('agentloop', components, journal),
-    files: new WorkspaceService(sessions, files, workspaceName),
     models: catalogueOf(config.providers),
-    catalog,
-    inspections,
   })
   return { app, service, streams, sessions }
 }
@@ -231,23 +137,6 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
 function encodeError(error: BrainError | ToolFailure): { status: number; body: string } {
   const { status, body } = toProblem(error)
   return { status, body: JSON.stringify(body) }
-}
-
-async function openComponentStore(
-  { dataDirectory: directory, limits }: Config,
-  level: SandboxLevel,
-  schemas: SchemaChecker,
-): ReturnType<typeof openComponents> {
-  const { launcher } = await loadScripts()
-  return openComponents({
-    directory,
-    limits,
-    schemas,
-    level,
-    clock: systemClock,
-    transpiler: await loadTranspiler(),
-    spawn: (start, events) => spawnBoxed({ ...start, launcher, level }, events),
-  })
 }
 
 /** The names under which the server answers: its own address, `localhost` and its public name (design 5). */
@@ -275,12 +164,7 @@ function healthOf({
   }
 }
 
-type Sweeping = {
-  readonly journal: Journal
-  readonly callLogs: Awaited<ReturnType<typeof openCallLogDirectory>>
-  readonly limits: Config['limits']
-  readonly logger: Logger
-}
+type Sweeping = Pick<Adapters, 'journal' | 'callLogs'> & { readonly limits: Config['limits']; readonly logger: Logger }
 
 /** Lets go of what is kept for a day: answers of old requests, call logs. */
 function startSweeping({ journal, callLogs, limits, logger }: Sweeping): () => void {

@@ -1,4 +1,5 @@
-import { explainFailure, serve } from './cli/serve.ts'
+import { explainFailure } from './cli/explain-failure.ts'
+import { serve } from './cli/serve.ts'
 
 try {
   await serve(process.env)

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { build, stop } from 'esbuild'
 import { bundleTranspiler } from '../../src/sandbox/admission/transpiler/program.ts'
 import { bundleScript, SCRIPT_ENTRIES } from '../../src/sandbox/bundle.ts'
+import { bundleServer } from './bundle-server.ts'
 import { clientManifest, serverManifest, type PackageManifest, type RootManifest } from './manifests.ts'
 
 const run = promisify(execFile)
@@ -85,7 +86,10 @@ async function buildAuthoring(directory: string): Promise<void> {
 async function buildServer(directory: string, manifest: RootManifest): Promise<void> {
   await describePackage(directory, serverManifest(manifest), 'readme-brain-server.md')
   const lib = join(directory, 'lib')
-  await compile('src/tsconfig.build.json', lib)
+  await compile('src/tsconfig.build.json', join(directory, 'modules'))
+  await bundleServer(join(directory, 'modules'), lib)
+  await rm(join(directory, 'modules'), { recursive: true })
+  await mkdir(join(lib, 'sandbox'), { recursive: true })
   for (const [name, entry] of Object.entries(SCRIPT_ENTRIES))
     await writeFile(join(lib, 'sandbox', `${name}.cjs`), await bundleScript(from(join('src/sandbox', entry))))
   await bundleTranspiler(join(lib, 'sandbox/admission/transpiler'))

@@ -21,7 +21,13 @@ export const boxes: Group = async ({ server, subjects }) => {
   const artifact = await readArtifact(server.dataDirectory, id)
   const { launcher, box: program } = await loadScripts()
   const { level } = await server.status()
-  const setup = { limits: defaultLimits, level, dataDirectory: server.dataDirectory, isolation: 'tool' as const }
+  const setup = {
+    limits: defaultLimits,
+    level,
+    dataDirectory: server.dataDirectory,
+    isolation: 'tool',
+    workspaceDirectories: {},
+  } as const
   const boxed = boxProgram(setup, { launcher, program })
   const samples = { 'box-spawn': [] as number[], 'box-load': [] as number[], 'next-instance': [] as number[] }
   await server.untilWarm()

@@ -4,7 +4,7 @@ import { runFrameAttempts } from '../sandbox/audit/run-frame-attempts.ts'
 import { probeLevels } from '../sandbox/level.ts'
 import type { SandboxLevel } from '../sandbox/sandbox.ts'
 import { printable } from './printable.ts'
-import type { Environment } from './serve.ts'
+import type { Environment } from './environment.ts'
 
 /** One attempt at one level; `proven`: the same attempt succeeded without a box, so that its denial says something. */
 type AuditRow = AttemptOutcome & { readonly level: string; readonly proven: boolean }

@@ -3,7 +3,7 @@ import { buildTools } from '../authoring/build/build-tools.ts'
 import type { BuiltTool } from '../authoring/build/tool-builder.ts'
 import { failureText } from './failure-text.ts'
 import { openProgress } from './progress.ts'
-import type { Environment } from './serve.ts'
+import type { Environment } from './environment.ts'
 
 export type BuildCommandOptions = { readonly out?: string | undefined; readonly json?: boolean | undefined }
 

@@ -1,4 +1,4 @@
-import type { Environment } from './serve.ts'
+import type { Environment } from './environment.ts'
 
 const DEFAULT_DATA_DIRECTORY = 'brain-data'
 

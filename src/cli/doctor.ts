@@ -2,7 +2,7 @@ import { dataDirectoryOf } from './data-directory.ts'
 import { printable } from './printable.ts'
 import { type Finding, judge } from './doctor/judge.ts'
 import { readMachineFacts } from './doctor/machine-facts.ts'
-import type { Environment } from './serve.ts'
+import type { Environment } from './environment.ts'
 
 export type DoctorOptions = { readonly dataDir?: string | undefined; readonly json?: boolean | undefined }
 

@@ -6,7 +6,7 @@ import { openMcpServer } from '../mcp/open-mcp-server.ts'
 import { McpEndpoint } from './mcp/mcp-endpoint.ts'
 import { RemoteTools } from './mcp/remote-tools.ts'
 import { printable } from './printable.ts'
-import type { Environment } from './serve.ts'
+import type { Environment } from './environment.ts'
 
 export type McpOptions = { readonly url: string; readonly session: string }
 

@@ -1,13 +1,11 @@
 import pino from 'pino'
-import { messageOf } from '../kernel/errors.ts'
 import { composeBrain, type Brain } from '../compose.ts'
 import { readConfig } from '../compose/read-config.ts'
 import type { Config } from '../config/config.ts'
+import type { Environment } from './environment.ts'
 
 /** How long running work may go on after SIGTERM. */
 const GRACE_MS = 10_000
-
-export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * Runs the server until it is told to stop (contract A1). Prints one line when it listens; logs go to stderr.
@@ -45,13 +43,4 @@ function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
   })
-}
-
-/** What is printed when the server cannot start; a defect of ours keeps its stack. */
-export function explainFailure(error: unknown): string {
-  const isOurs = error instanceof Error && (error.name === 'BrainError' || error.name === 'ConfigError')
-  if (isOurs) return error.message
-  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  if (code === 'EADDRINUSE') return `Cannot listen: ${messageOf(error)}; choose another BRAIN_LISTEN`
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

@@ -50,6 +50,8 @@ export type Config = {
   readonly isUnsafeAllowed: boolean
   /** Whether a box serves a tool's calls one after another, or one call only (design 2). */
   readonly isolation: 'tool' | 'invocation'
+  /** Of a command that has no server: directories of its user that are workspaces, by the names of environments. */
+  readonly workspaceDirectories: Readonly<Record<string, string>>
   readonly logLevel: string
   /** PATH: where programs are looked for. */
   readonly searchPath: string | undefined
@@ -280,6 +282,7 @@ function toConfig(
     scriptedModel: data.BRAIN_SCRIPTED_MODEL === '1' ? { file: data.BRAIN_SCRIPTED_MODEL_FILE } : undefined,
     isUnsafeAllowed: data.BRAIN_ENV_UNSAFE === '1',
     isolation: data.BRAIN_ENV_ISOLATION,
+    workspaceDirectories: {},
     logLevel: data.BRAIN_LOG_LEVEL,
     searchPath: env['PATH'],
     limits,

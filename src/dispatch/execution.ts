@@ -44,6 +44,7 @@ export class Execution implements CallServices {
   #returned = false
   #isReleased = false
   #running: RunningCall | undefined
+  #logged: Promise<void> = Promise.resolve()
   #timer: LongTimeout | undefined
   #interruption: Promise<void> | undefined
   /** The end that the tool asked for, while it is written. */
@@ -70,6 +71,10 @@ export class Execution implements CallServices {
   get ended(): Promise<void> {
     return this.#ended.promise
   }
+  /** Resolves when the executor is done with a call that was sent, which may be after its end, and its log is kept. */
+  get logged(): Promise<void> {
+    return this.#logged
+  }
   /** The call's own records so far: results, extension events, return and end (contract 7.3). */
   get events(): readonly JournalRecord[] {
     return this.#events
@@ -78,10 +83,8 @@ export class Execution implements CallServices {
   /** Goes on with a call that was sent: follows its receipt and its deadline. */
   run(running: RunningCall, deadlineInMs: number | undefined): void {
     this.#running = running
-    this.#follow(
-      'a receipt',
-      running.receipt.then((receipt) => this.#received(receipt)),
-    )
+    this.#logged = running.receipt.then((receipt) => this.#received(receipt))
+    this.#follow('a receipt', this.#logged)
     if (deadlineInMs === undefined || this.#state !== 'open') return
     this.#timer = setLongTimeout(() => this.#follow('a deadline', this.#expire()), deadlineInMs)
   }

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BrainError, messageOf } from '../kernel/errors.ts'
+import { bundledOnce } from './bundle-cache.ts'
 
 export type SandboxScripts = {
   /** Puts a process into its box (launch/launcher.ts). */
@@ -45,8 +46,13 @@ export async function bundleScript(entry: string): Promise<Buffer> {
 }
 
 async function bundleAll(): Promise<SandboxScripts> {
-  const make = (name: ScriptName) => bundleScript(beside(SCRIPT_ENTRIES[name]))
-  return { launcher: await make('launcher'), box: await make('box'), supervisor: await make('supervisor') }
+  const make = (name: ScriptName): Promise<Buffer> => bundleScript(beside(SCRIPT_ENTRIES[name]))
+  const [launcher = NONE, box = NONE, supervisor = NONE] = await bundledOnce('sandbox', async () => [
+    await make('launcher'),
+    await make('box'),
+    await make('supervisor'),
+  ])
+  return { launcher, box, supervisor }
 }
 
 async function readAll(): Promise<SandboxScripts> {
@@ -54,6 +60,8 @@ async function readAll(): Promise<SandboxScripts> {
   const [launcher, box, supervisor] = await Promise.all([read('launcher'), read('box'), read('supervisor')])
   return { launcher, box, supervisor }
 }
+
+const NONE = Buffer.alloc(0)
 
 let scripts: Promise<SandboxScripts> | undefined
 

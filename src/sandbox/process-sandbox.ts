@@ -27,6 +27,11 @@ export type ProcessSandboxOptions = {
   readonly level?: SandboxLevel
   /** BRAIN_ENV_ISOLATION: `invocation` gives every call a box of its own. Default `tool`. */
   readonly isolation?: 'tool' | 'invocation'
+  /**
+   * Directories of the user that serve as the workspaces of environments of that name, as they are: nobody else may use
+   * them meanwhile, and they stay. Default: none, workspaces are made under the data directory.
+   */
+  readonly workspaceDirectories?: Readonly<Record<string, string>>
   readonly logger?: SandboxLogger
   /**
    * Makes the artifact of a component again, of which the supervisor said that it cannot be read. The call is then tried
@@ -45,9 +50,9 @@ export type ProcessSandboxOptions = {
 export async function openProcessSandbox(options: ProcessSandboxOptions): Promise<Sandbox> {
   const level = options.level ?? (await probeLevel())
   const refuses = level.name === 'none' && !level.unsafe
-  const { dataDirectory, isolation = 'tool', logger = silentLogger } = options
+  const { dataDirectory, isolation = 'tool', workspaceDirectories = {}, logger = silentLogger } = options
   const limits = refuses ? { ...options.limits, warmBoxes: 0 } : options.limits
-  const setup = { limits, level, dataDirectory, isolation }
+  const setup = { limits, level, dataDirectory, isolation, workspaceDirectories }
   const scripts = await loadScripts()
   const sandbox = new ProcessSandbox((events) => new SupervisorProcess({ setup, scripts, logger }, events), {
     level,

@@ -46,6 +46,8 @@ export type AttendedCall = {
   readonly sequence: number
   /** What has come of it as soon as that is something to tell: at its release, if it has a result by then, or at its end. */
   readonly answer: Promise<CallAnswer>
+  /** Resolves when its log is kept. */
+  readonly logged: Promise<void>
   /** Ends this call and no other, as cancelled; harmless when it has ended. */
   interrupt(): Promise<void>
 }
@@ -96,7 +98,8 @@ export class DirectCalls {
       try {
         const execution = await this.#start(session, call, { callId })
         const answer = attended(execution).finally(unfollow)
-        return { sequence: execution.sequence, answer, interrupt: () => execution.interrupt('cancelled') }
+        const interrupt = (): Promise<void> => execution.interrupt('cancelled')
+        return { sequence: execution.sequence, answer, logged: execution.logged, interrupt }
       } catch (error) {
         unfollow()
         throw error

@@ -62,7 +62,7 @@ export async function openStore(shape: StoreShape = {}): Promise<OpenedStore> {
     limits: { ...defaultLimits, ...shape.limits },
     schemas: ajvSchemas(),
     level: shape.level ?? level,
-    transpiler,
+    transpiler: () => Promise.resolve(transpiler),
     spawn: (start, events) => {
       if (start.program === transpiler.scriptCheck) return spawnInBox(start, events)
       spawned++

@@ -66,7 +66,7 @@ describe.each([
     symlinkSync('loop', `${root}/loop`)
     linkSync(`${base}/outside/secret`, `${root}/hard`)
     execFileSync('mkfifo', [`${root}/fifo`])
-    workspaces = new Workspaces(`${base}/data`, WORKSPACE, resolve)
+    workspaces = new Workspaces(`${base}/data`, WORKSPACE, { resolve })
     brokers = []
   })
 
@@ -295,8 +295,10 @@ describe.each([
     await new Promise((up) => child.once('message', up))
     let escapes = 0
     let hits = 0
-    const until = performance.now() + 1500
-    while (performance.now() < until) {
+    // Until the directory itself was found many times in between, however busy the machine is.
+    const began = performance.now()
+    const elapsed = (): number => performance.now() - began
+    while (elapsed() < 1500 || (hits <= 100 && elapsed() < 30_000)) {
       const { code, value } = ask('OPEN', { one: 'real/secret', bits: FOLLOW | READ })
       if (code === 'ok') {
         if (ask('READ', { handle: value, a: 10 }).data.toString() === 'mine') hits++
@@ -312,7 +314,6 @@ describe.each([
     await exited
     expect(escapes).toBe(0)
     expect(existsSync(`${base}/outside/planted`)).toBe(false)
-    // The control: the directory itself was found many times in between.
     expect(hits).toBeGreaterThan(100)
   })
 })

@@ -52,7 +52,7 @@ describe.each([
     workspaces = new Workspaces(
       base,
       { workspaceBytes: 100_000, workspaceEntries: 8000, scratchBytes: 10_000 },
-      resolve,
+      { resolve },
     )
     brokers = []
   })
@@ -303,7 +303,7 @@ describe.each([
   it("room for what a box keeps back is one writer's alone until it closes, and only where there is plenty", () => {
     const MIB = 1024 * 1024
     const limits = { workspaceBytes: 18 * MIB, workspaceEntries: 100, scratchBytes: 10_000 }
-    const ample = new Workspaces(base, limits, resolve)
+    const ample = new Workspaces(base, limits, { resolve })
     const broker = new FileBroker(ample.openMounts([WORKSPACE], {}, 0), LIMITS)
     try {
       const { must, ask } = clientOf(broker)
@@ -341,7 +341,7 @@ describe.each([
   })
 
   it('F17: entries are limited, whatever they are', () => {
-    const small = new Workspaces(base, { workspaceBytes: 1000, workspaceEntries: 6, scratchBytes: 1000 }, resolve)
+    const small = new Workspaces(base, { workspaceBytes: 1000, workspaceEntries: 6, scratchBytes: 1000 }, { resolve })
     const broker = new FileBroker(small.openMounts([WORKSPACE], {}, 0), LIMITS)
     const { ask, must } = clientOf(broker)
     must('MAKE_DIRECTORY', { one: '1' })

@@ -31,7 +31,7 @@ let root: string
 let opened: Workspaces[]
 
 function openWorkspaces(limits = LIMITS, resolve?: Resolve): { workspaces: Workspaces; store: WorkspaceStore } {
-  const workspaces = resolve === undefined ? new Workspaces(base, limits) : new Workspaces(base, limits, resolve)
+  const workspaces = resolve === undefined ? new Workspaces(base, limits) : new Workspaces(base, limits, { resolve })
   opened.push(workspaces)
   return { workspaces, store: new WorkspaceStore(workspaces) }
 }

@@ -3,7 +3,7 @@ import { archiveJournal } from '../../compose.ts'
 import { dataDirectoryOf } from '../data-directory.ts'
 import { openProgress } from '../progress.ts'
 import { printable } from '../printable.ts'
-import type { Environment } from '../serve.ts'
+import type { Environment } from '../environment.ts'
 import { stopSignals } from './stop-signals.ts'
 
 export type ArchiveOptions = { readonly dataDir?: string; readonly json?: boolean }

@@ -8,7 +8,7 @@ import { archiveJournal, archiveWriter } from '../../compose.ts'
 import { BrainError, messageOf } from '../../kernel/errors.ts'
 import { parseSessionId } from '../../kernel/ids.ts'
 import { dataDirectoryOf } from '../data-directory.ts'
-import type { Environment } from '../serve.ts'
+import type { Environment } from '../environment.ts'
 import type { ArchiveOptions } from './backup.ts'
 import { stopSignals } from './stop-signals.ts'
 

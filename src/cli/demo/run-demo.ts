@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import type { Message } from '../../contract/message.ts'
 import type { SandboxLevel } from '../../sandbox/sandbox.ts'
-import { ApiClient, sessionRequest } from './api-client.ts'
-import { readEvents } from './event-stream.ts'
+import { ApiClient } from '../api/api-client.ts'
+import { readEvents } from '../api/event-stream.ts'
+import { sessionRequest } from './session-request.ts'
 import { printable } from '../printable.ts'
 import type { Progress } from '../progress.ts'
 import { FILES, MESSAGE, placedTools, scriptFor } from './story.ts'
@@ -33,7 +34,7 @@ export class DemoFailure extends Error {
  */
 export async function runDemo(stage: DemoStage): Promise<void> {
   const { progress, say, signal } = stage
-  const api = new ApiClient(stage.url, signal)
+  const api = new ApiClient(stage.url, { signal })
   await requireLevel(api)
   const reportTool = stage.withPython ? await buildReportTool(stage) : undefined
 

@@ -1,5 +1,5 @@
 import type { Json } from '../../kernel/json.ts'
-import type { PlacedTool } from './api-client.ts'
+import type { PlacedTool } from './session-request.ts'
 
 /** What the demo puts into the workspace. */
 export const FILES: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
-import type { EventRecord } from './event-stream.ts'
+import type { EventRecord } from '../api/event-stream.ts'
 import { clipped, printable } from '../printable.ts'
 
 const WIDTH = 118

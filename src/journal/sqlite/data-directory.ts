@@ -27,15 +27,16 @@ export type DataDirectory = Disposable & {
  * open EXCLUSIVE transaction on a database of its own: the kernel lets go of it however the process ends, which no pid
  * file survives. What is ours is 0700 and 0600; the data directory itself may be a symlink of the operator's.
  *
+ * @param waitMs how long one that is in use is waited for
  * @throws BrainError `storage_unavailable` naming the directory: in use, not writable, or a symlink where a file of
  * ours belongs.
  */
-export function openDataDirectory(directory: string): DataDirectory {
+export function openDataDirectory(directory: string, { waitMs = LOCK_WAIT_MS } = {}): DataDirectory {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const root = realpathSync(directory)
     const lock = claimFile(root, 'lock.sqlite')
-    const held = lockFile(lock)
+    const held = lockFile(lock, waitMs)
     try {
       const room = join(root, 'journal')
       claimDirectory(room)
@@ -53,8 +54,8 @@ export function openDataDirectory(directory: string): DataDirectory {
   }
 }
 
-function lockFile(path: string): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
+function lockFile(path: string, waitMs: number): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: waitMs })
   try {
     database.exec('BEGIN EXCLUSIVE')
     return database

@@ -33,7 +33,8 @@ export type ComponentsSettings = {
   readonly limits: Limits
   readonly schemas: SchemaChecker
   readonly level: SandboxLevel
-  readonly transpiler: TranspilerProgram
+  /** Asked for when an artifact is made, which most opened stores never do. */
+  readonly transpiler: () => Promise<TranspilerProgram>
   /** Starts the children of admission in boxes of the level. */
   readonly spawn: SpawnChild
   readonly clock: Clock
@@ -171,7 +172,8 @@ class StoredComponents implements ComponentStore {
   }
 
   async #makeArtifact(id: ComponentId, bytes: Buffer, gated: Gated): Promise<void> {
-    const settings = { ...this.#settings, signal: this.#closing.signal }
+    const transpiler = await this.#settings.transpiler()
+    const settings = { ...this.#settings, transpiler, signal: this.#closing.signal }
     let check: ScriptCheck | undefined
     const checking = (): ScriptCheck => (check ??= new ScriptCheck(settings))
     try {

@@ -39,8 +39,8 @@ function followServer(server: number): void {
 type Parts = { readonly supervisor: Supervisor; readonly files: FileService | undefined }
 
 /** Where the kernel cannot be asked directly (level none on other systems) there are no files. */
-function openWorkspaces({ dataDirectory, limits }: Setup): Workspaces | undefined {
-  return canCallSystem() ? new Workspaces(dataDirectory, limits) : undefined
+function openWorkspaces({ dataDirectory, limits, workspaceDirectories }: Setup): Workspaces | undefined {
+  return canCallSystem() ? new Workspaces(dataDirectory, limits, { borrowed: workspaceDirectories }) : undefined
 }
 
 function openFiles(workspaces: Workspaces | undefined, limits: Limits): OpenFiles {

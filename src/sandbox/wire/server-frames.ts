@@ -40,6 +40,8 @@ export type Setup = {
   readonly dataDirectory: string
   /** BRAIN_ENV_ISOLATION: `invocation` ends a box after one call. */
   readonly isolation: 'tool' | 'invocation'
+  /** Directories that serve as the workspaces of environments of that name, in every session. */
+  readonly workspaceDirectories: Readonly<Record<string, string>>
 }
 
 export type SupervisorStatus = Pick<SandboxStatus, 'boxes'> & {

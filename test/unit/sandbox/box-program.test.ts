@@ -20,6 +20,7 @@ describe('boxProgram()', () => {
     {
       limits: defaultLimits,
       isolation: 'tool',
+      workspaceDirectories: {},
       level: { name: 'none', landlockAbi: 0, remarks: [], unsafe: false },
       dataDirectory: '/nowhere',
     },

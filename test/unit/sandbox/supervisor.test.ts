@@ -30,6 +30,7 @@ function waitingSupervisor() {
       level: { name: 'none', landlockAbi: 0, remarks: [], unsafe: true },
       dataDirectory: '/nowhere',
       isolation: 'tool',
+      workspaceDirectories: {},
     },
     server: {
       writeSoon: (bytes: Buffer) => {

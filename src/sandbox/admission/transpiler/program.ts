@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BrainError, messageOf } from '../../../kernel/errors.ts'
+import { bundledOnce } from '../../bundle-cache.ts'
 import { bundleScript } from '../../bundle.ts'
 
 /** What the transpiler child consists of. */
@@ -14,6 +15,8 @@ export type TranspilerProgram = {
   /** A classic script: judges on fd 3 the JavaScript that another process made. */
   readonly scriptCheck: Buffer
 }
+
+const NONE = Buffer.alloc(0)
 
 const CORE_FILES = ['js-component-bindgen-component.core.wasm', 'js-component-bindgen-component.core2.wasm']
 
@@ -81,20 +84,30 @@ export async function buildTranspiler(): Promise<TranspilerProgram> {
 
 /** Writes the files of a published package; the build runs it. */
 export async function bundleTranspiler(outDirectory: string): Promise<void> {
-  const { script, scriptCheck, cores } = await buildTranspiler()
+  const contents = partsOf(await buildTranspiler())
   await mkdir(outDirectory, { recursive: true })
-  const contents = [script, scriptCheck, ...cores]
-  await Promise.all(
-    TRANSPILER_FILES.map((file, i) => writeFile(join(outDirectory, file), contents[i] ?? Buffer.alloc(0))),
-  )
+  await Promise.all(TRANSPILER_FILES.map((file, i) => writeFile(join(outDirectory, file), contents[i] ?? NONE)))
 }
+
+/** In the order of {@link TRANSPILER_FILES}. */
+const partsOf = ({ script, scriptCheck, cores }: TranspilerProgram): readonly Buffer[] => [
+  script,
+  scriptCheck,
+  ...cores,
+]
+
+const programOf = ([script = NONE, scriptCheck = NONE, ...cores]: readonly Buffer[]): TranspilerProgram => ({
+  script,
+  scriptCheck,
+  cores,
+})
+
+const bundled = async (): Promise<TranspilerProgram> =>
+  programOf(await bundledOnce('transpiler', async () => partsOf(await buildTranspiler())))
 
 /** Reads what {@link bundleTranspiler} wrote. */
 export async function readTranspiler(directory: string): Promise<TranspilerProgram> {
-  const [script, scriptCheck, ...cores] = await Promise.all(
-    TRANSPILER_FILES.map((file) => readFile(join(directory, file))),
-  )
-  return { script: script ?? Buffer.alloc(0), scriptCheck: scriptCheck ?? Buffer.alloc(0), cores }
+  return programOf(await Promise.all(TRANSPILER_FILES.map((file) => readFile(join(directory, file)))))
 }
 
 /**
@@ -104,7 +117,7 @@ export async function readTranspiler(directory: string): Promise<TranspilerProgr
  */
 export async function loadTranspiler(): Promise<TranspilerProgram> {
   try {
-    return await (extname(import.meta.filename) === '.ts' ? buildTranspiler() : readTranspiler(here('.')))
+    return await (extname(import.meta.filename) === '.ts' ? bundled() : readTranspiler(here('.')))
   } catch (cause) {
     throw new BrainError('internal', `Cannot load the transpiler: ${messageOf(cause)}`, { cause })
   }

@@ -30,12 +30,20 @@ const IDLE_WORKSPACES = 128
 
 export type WorkspaceLimits = Pick<Limits, 'workspaceBytes' | 'workspaceEntries' | 'scratchBytes'>
 
+export type WorkspacesOptions = {
+  readonly resolve?: Resolve
+  /** Directories of somebody else that are the workspaces of environments of that name. They are never removed. */
+  readonly borrowed?: Readonly<Record<string, string>>
+}
+
 /** One workspace while it is in use: its directory, and the counters that all its users share. */
 export type Workspace = {
   readonly name: string
   readonly fd: number
   readonly tree: Tree
 }
+
+type OpenDirectory = (parent: number, name: string) => number | undefined
 
 type Held = Workspace & { users: number }
 
@@ -51,15 +59,21 @@ export class Workspaces {
   readonly #places: Readonly<Record<keyof typeof PLACES, number>>
   readonly #trash: Trash
   readonly #held = new Map<string, Held>()
+  readonly #borrowed: ReadonlyMap<string, string>
 
   /**
    * Takes over a data directory. What an earlier supervisor left of scratch directories and uploads is deleted.
    *
    * @throws BrainError `internal`
    */
-  constructor(dataDirectory: string, limits: WorkspaceLimits, resolve: Resolve = chooseResolve()) {
+  constructor(
+    dataDirectory: string,
+    limits: WorkspaceLimits,
+    { resolve = chooseResolve(), borrowed = {} }: WorkspacesOptions = {},
+  ) {
     this.limits = limits
     this.#resolve = resolve
+    this.#borrowed = new Map(Object.entries(borrowed))
     try {
       const data = openDataDirectory(dataDirectory)
       const trash = makeOurs(data, PLACES.trash)
@@ -98,7 +112,7 @@ export class Workspaces {
     return this.#use(name, openOurs)
   }
 
-  #use(name: string, open: (parent: number, name: string) => number | undefined): Workspace | undefined {
+  #use(name: string, open: OpenDirectory): Workspace | undefined {
     const held = this.#held.get(name) ?? this.#open(name, open)
     if (held === undefined) return undefined
     held.users++
@@ -108,17 +122,12 @@ export class Workspaces {
     return held
   }
 
-  #open(name: string, open: (parent: number, name: string) => number | undefined): Held | undefined {
+  #open(name: string, open: OpenDirectory): Held | undefined {
     const [session, environment] = partsOf(name)
+    const borrowed = this.#borrowed.get(environment)
     let fd: number | undefined
     try {
-      const parent = open(this.#places.workspaces, session)
-      if (parent === undefined) return undefined
-      try {
-        fd = open(parent, environment)
-      } finally {
-        closeSync(parent)
-      }
+      fd = borrowed === undefined ? this.#openOwn(session, environment, open) : openDataDirectory(borrowed)
       if (fd === undefined) return undefined
       const { workspaceBytes, workspaceEntries } = this.limits
       const quota = new Quota({ bytes: workspaceBytes, entries: workspaceEntries })
@@ -128,6 +137,16 @@ export class Workspaces {
     } catch (cause) {
       if (fd !== undefined) closeSync(fd)
       return this.#failed(name, messageOf(cause), cause)
+    }
+  }
+
+  #openOwn(session: string, environment: string, open: OpenDirectory): number | undefined {
+    const parent = open(this.#places.workspaces, session)
+    if (parent === undefined) return undefined
+    try {
+      return open(parent, environment)
+    } finally {
+      closeSync(parent)
     }
   }
 

@@ -33,7 +33,7 @@ async function describePackage(directory: string, manifest: PackageManifest, rea
 }
 
 /** Of `@aexhq/brain`, each with an export in its manifest. */
-const CLIENT_ENTRIES = ['index', 'component', 'environments', 'http', 'http-handler', 'http-server', 'interop']
+const CLIENT_ENTRIES = ['index', 'environments', 'http', 'http-handler', 'http-server', 'interop']
 
 async function buildClient(directory: string, manifest: RootManifest): Promise<void> {
   await describePackage(directory, clientManifest(manifest), 'readme-brain.md')
@@ -46,7 +46,6 @@ async function buildClient(directory: string, manifest: RootManifest): Promise<v
     bundle: true,
     splitting: true,
     packages: 'external',
-    external: ['brain:*', 'wasi:*'],
     format: 'esm',
     platform: 'neutral',
     target: 'es2024',
@@ -72,13 +71,15 @@ async function buildAuthoring(directory: string): Promise<void> {
     splitting: true,
     chunkNames: 'node/[hash]',
   })
-  await build({
-    ...common,
-    entryPoints: [from('src/sdk/agentloop/define-agentloop.ts')],
-    outfile: join(outdir, 'agentloop/define-agentloop.js'),
-    platform: 'neutral',
-    external: ['brain:*'],
-  })
+  // What goes into components shares nothing with what runs elsewhere.
+  for (const entry of ['agentloop/define-agentloop', 'component'])
+    await build({
+      ...common,
+      entryPoints: [from(`src/sdk/${entry}.ts`)],
+      outfile: join(outdir, `${entry}.js`),
+      platform: 'neutral',
+      external: ['brain:*', 'wasi:*'],
+    })
   for (const command of ['runtime/brain-tool-runtime.js', 'package/brain-tools.js'])
     await chmod(join(outdir, command), 0o755)
 }

@@ -18,7 +18,7 @@ const LANGUAGES: Readonly<Record<string, Template>> = {
 const NEXT: Readonly<Record<Template, readonly string[]>> = {
   rust: ['cargo test', 'brain build .'],
   python: ['python3 -m unittest', 'brain build tool.py'],
-  typescript: ['npm install', 'npm test', 'brain build tool.ts'],
+  typescript: ['npm install', 'npm test', 'brain build tool.ts', 'brain test dist/NAME.wasm'],
 }
 
 /**
@@ -41,7 +41,7 @@ export async function printNew(
       )
     const { directory, files } = await newProject(template, name, { directory: process.cwd(), version, packages })
     const where = relative(process.cwd(), directory)
-    const next = [`cd ${where}`, ...NEXT[template]]
+    const next = [`cd ${where}`, ...NEXT[template].map((line) => line.replace('NAME', name))]
     process.stdout.write(
       json
         ? `${JSON.stringify({ directory, files, next }, null, 2)}\n`

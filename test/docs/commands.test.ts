@@ -17,6 +17,11 @@ const RUN_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     /^npx brain(-tools|-tool-runtime)? ?|^npm install (-g )?@aexhq/,
     'test/package/tarballs.test.ts, from the packed files',
   ],
+  [
+    /^(cd hello && npm install|npm test|brain (new ts hello|build tool\.ts|test dist\/hello\.wasm))$/,
+    'test/package/tarballs.test.ts, from the packed files',
+  ],
+  [/^docker run |^brain doctor$/, 'whoever has no Linux; brain doctor: test/e2e/doctor-audit.test.ts'],
   [/^npm run -s example examples\/[a-z-]+\/main\.ts$/, 'examples/README.md'],
   [/^rustup target add |^cargo |build\.sh|setup-toolchain\.sh/, 'test/package, where the compiler is there'],
   [/^(npm install|BRAIN_STARLINGMONKEY=).*starlingmonkey/, 'whoever asks for it: the test in test/e2e/foreign.test.ts'],

@@ -2,8 +2,11 @@ import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildTools } from '../../src/authoring/build/build-tools.ts'
+import { findAuthorPackages } from '../../src/authoring/build/typescript/author-packages.ts'
+import { bundleTool } from '../../src/authoring/build/typescript/bundle-tool.ts'
 import { embeddedMetadata } from '../fixtures/reference/tool-metadata.ts'
 
 const BRAIN = join(import.meta.dirname, '../../src/cli/brain.ts')
@@ -103,6 +106,11 @@ describe('a source that no component can be made of', () => {
     ],
     ['a module that throws', `${HEAD}throw new RangeError('not today')`, /it cannot be loaded: RangeError: not today/],
     [
+      'a module that waits',
+      `${HEAD}const one = await Promise.resolve(1)\nexport const a = ${declared('() => one')}`,
+      /tool\.ts:3:\d+: a component cannot wait at its top: wait in run/,
+    ],
+    [
       'a module that never settles',
       `${HEAD}await new Promise(() => {})\nexport const a = ${declared('() => 1')}`,
       /waits at its top for a promise that never settles/,
@@ -143,6 +151,22 @@ describe('a source that no component can be made of', () => {
     ).rejects.toThrow(message)
   })
 
+  it('may use a package that knows how to do without what is not there, with a note', async () => {
+    const source = join(folder, 'uses-package.ts')
+    const text = "export const size = (text) => (typeof Buffer === 'undefined' ? text.length : Buffer.byteLength(text))"
+    await mkdir(join(folder, 'node_modules/sizes'), { recursive: true })
+    await writeFile(
+      join(folder, 'node_modules/sizes/package.json'),
+      '{"name":"sizes","type":"module","main":"index.js"}',
+    )
+    await writeFile(join(folder, 'node_modules/sizes/index.js'), text)
+    await writeFile(source, `import { size } from 'sizes'\n${HEAD}export const a = ${declared('() => size("x")')}`)
+    const { warnings } = await bundleTool(await findAuthorPackages(source), source, 'a')
+    expect(warnings).toEqual([
+      'node_modules/sizes/index.js uses Buffer, which a component has not: use Uint8Array, TextEncoder and TextDecoder',
+    ])
+  })
+
   it('is not built on when the command is stopped', async () => {
     const stopped = AbortSignal.abort(new Error('stopped'))
     await expect(build(`${HEAD}export const a = ${declared('() => 1')}`, 'tool.ts', stopped)).rejects.toThrow('stopped')
@@ -166,6 +190,7 @@ describe('brain new and brain build', () => {
     ])
     expect(embeddedMetadata(component)).toMatchObject([{ name: 'hello', input_schema: { required: ['text'] } }])
     expect(tool?.bytes).toBeLessThanOrEqual(1_700_000)
+    expect(gzipSync(component).length).toBeLessThanOrEqual(1_000_000)
   })
 
   it.each([

@@ -10,6 +10,7 @@ import { build } from 'esbuild'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runToolProcess } from '../../src/sdk/runtime.ts'
+import { fencedBlocks } from '../docs/fenced-blocks.ts'
 import { fixture, startServer } from '../support/server.ts'
 
 const run = promisify(execFile)
@@ -236,6 +237,30 @@ describe('published packages', () => {
         expect(refused.out).toContain('error TS2322')
       },
     )
+  })
+
+  it('make the first tool of docs/typescript.md, command after command', async () => {
+    const directory = join(folder, 'first-tool')
+    await mkdir(directory)
+    const page = await readFile(join(root, 'docs/typescript.md'), 'utf8')
+    const [block] = fencedBlocks(page).filter(({ marks }) => marks.includes('first-tool'))
+    const [installed, made, ...rest] = (block?.text ?? '').trim().split('\n')
+    // What these tests have installed is what the first command installs.
+    expect([installed, made, rest.length]).toEqual(['npm install -g @aexhq/brain-server', 'brain new ts hello', 4])
+    const path = [dirname(brain()), PATH].join(delimiter)
+    const bash = (script: string) =>
+      outcomeOf('bash', ['-ec', script], { cwd: directory, env: { ...env, PATH: path, XDG_CACHE_HOME: folder } })
+    expect(await bash(made ?? '')).toMatchObject({ code: 0 })
+    const project = join(directory, 'hello/package.json')
+    const written = await readFile(project, 'utf8')
+    expect(written).toContain(`"@aexhq/brain": "^${manifest.version}"`)
+    // It is not in the registry yet.
+    await writeFile(project, written.replace(`^${manifest.version}`, `file:${tarball('brain')}`))
+    const { code, out, err } = await bash(rest.join('\n'))
+    expect(code, out + err).toBe(0)
+    expect(out).toMatch(/pass 2\b/)
+    expect(out).toMatch(/hello {2}dist\/hello\.wasm {2}1\.\d\d MB/)
+    expect(out).toContain('2 passed, 0 failed')
   })
 
   describe('a package of tools', () => {

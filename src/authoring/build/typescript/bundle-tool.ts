@@ -12,7 +12,12 @@ const COMMON = {
   bundle: true,
   format: 'esm',
   target: 'es2023',
-  supported: { 'async-await': false, 'async-generator': false, 'for-await': false, using: false },
+  supported: {
+    'async-await': false,
+    'async-generator': false,
+    'for-await': false,
+    using: false,
+  },
   platform: 'neutral',
   mainFields: ['module', 'main'],
   conditions: ['module', 'import'],

@@ -21,11 +21,14 @@ export function esbuildFailure(error: unknown, folder: string): string {
 }
 
 function textOf({ text, location }: Message, folder: string): string {
-  const [, name] = NO_EXPORT.exec(text) ?? []
-  const said =
-    name === undefined
-      ? text
-      : `"${name}" of @aexhq/brain is for applications, and a component has tool and BrainError of it: declare the tool in a file of its own`
+  const said = explained(text)
   if (location === null) return said
   return `${relative(folder, location.file) || location.file}:${location.line}:${location.column + 1}: ${said}`
+}
+
+function explained(text: string): string {
+  if (text.startsWith('Top-level await is not available')) return 'a component cannot wait at its top: wait in run'
+  const [, name] = NO_EXPORT.exec(text) ?? []
+  if (name === undefined) return text
+  return `"${name}" of @aexhq/brain is for applications, and a component has tool and BrainError of it: declare the tool in a file of its own`
 }

@@ -104,16 +104,20 @@ describe('brain run', () => {
       ['--no-warnings', command, 'run', file('outcomes'), '--input', input, '--deadline', '60s'],
       {
         env: { ...env(), NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
-        stdio: ['ignore', 'pipe', 'inherit'],
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
       },
     )
     let out = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       out += text
-      if (out === 'began 1\n') child.kill('SIGINT')
+      // To all processes of the terminal, as Ctrl-C is.
+      if (out === 'began 1\n') process.kill(-(child.pid ?? 0), 'SIGINT')
     })
+    let notes = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (notes += text))
     const [code] = await once(child, 'close')
-    expect([code, out]).toEqual([5, expect.stringMatching(/^began 1\ncancelled \(\d+ ms\)\n$/)])
+    expect([code, out, notes]).toEqual([5, expect.stringMatching(/^began 1\ncancelled \(\d+ ms\)\n$/), ''])
   })
 
   it('gives the tool a directory of the user: to write, or to read', async () => {

@@ -1,4 +1,4 @@
-import { relative } from 'node:path'
+import { relative, resolve } from 'node:path'
 import type { BuildFailure, Message } from 'esbuild'
 import { messageOf } from '../../../kernel/errors.ts'
 
@@ -27,5 +27,6 @@ function textOf({ text, location }: Message, folder: string): string {
       ? text
       : `"${name}" of @aexhq/brain is for applications, and a component has tool and BrainError of it: declare the tool in a file of its own`
   if (location === null) return said
-  return `${relative(folder, location.file) || location.file}:${location.line}:${location.column + 1}: ${said}`
+  // esbuild names files as they are seen from the folder in which it works, which is this one.
+  return `${relative(folder, resolve(folder, location.file))}:${location.line}:${location.column + 1}: ${said}`
 }

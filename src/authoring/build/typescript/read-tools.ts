@@ -98,9 +98,11 @@ async function answerOf(
     killSignal: 'SIGKILL',
     ...(signal && { signal }),
   })
-  const closed = once(child, 'close') as Promise<[number | null, string | null]>
-  const [answer, said] = await Promise.all([textOf(child.stdio[3] as Readable), textOf(child.stderr as Readable)])
-  const [code] = await closed
+  const [answer, said, [code]] = await Promise.all([
+    textOf(child.stdio[3] as Readable),
+    textOf(child.stderr as Readable),
+    once(child, 'close') as Promise<[number | null]>,
+  ])
   signal?.throwIfAborted()
   if (code === 0 && answer !== '') return JSON.parse(answer) as Answer
   if (code === UNSETTLED) throw new Error('it waits at its top for a promise that never settles')

@@ -238,14 +238,15 @@ describe('a distributed tool', () => {
 
   it('tells the model of an error, and that its work may have been done', async () => {
     const one = await session()
-    raw.script = (socket) => socket.destroy()
+    raw.script = (socket, { body }) =>
+      body.includes('"n"') ? socket.write(jsonAnswer('{"structured_content":{"m":1}}')) : socket.destroy()
     const calls = [
       { id: 'same', name: 'raw', arguments: '{}' },
       { id: 'other', name: 'echo', arguments: '{"text":"hi"}' },
     ]
     fake.says(
       stream(responsesAnswer('', calls)),
-      stream(responsesAnswer('', [calls[1]!])),
+      stream(responsesAnswer('', [calls[1]!, { id: 'refused', name: 'strict', arguments: '{"n":1}' }])),
       stream(responsesAnswer('done')),
     )
     await one.send('go')
@@ -253,6 +254,10 @@ describe('a distributed tool', () => {
     expect(outputs[0].output).toContain('it may have been done')
     expect(outputs[0].output).toContain('Cannot use the answer of tool \\"raw\\": the connection broke')
     expect(outputs[1].output).toBe('hi')
+    // What Brain refuses of an answer was done all the same, and the model is told so.
+    const last = fake.asked[2]!.body.input.filter((item: any) => item.type === 'function_call_output').at(-1)
+    expect(last.output).toContain('Cannot take this output of tool \\"strict\\"')
+    expect(last.output).toContain('it may have been done')
     // What the model may call is what the session enabled, and nothing else.
     expect(fake.asked[0]!.body.tools.map(({ name }: any) => name)).toEqual([
       'echo',
@@ -266,7 +271,7 @@ describe('a distributed tool', () => {
     const ids = body.events
       .filter((event: any) => event.event_type === 'tool.call')
       .map(({ data }: any) => data.call_id)
-    expect(new Set(ids).size).toBe(3)
+    expect(new Set(ids).size).toBe(4)
   })
 
   it('continues the trace of the request that caused its call, and of none where there was none', async () => {

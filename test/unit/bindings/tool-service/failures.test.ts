@@ -264,7 +264,7 @@ describe('limits of time (cases D-14)', () => {
 
   it('has timeout_seconds of a binding as the bound of its calls', async () => {
     const binding = toolServiceBinding({
-      services: new Map([['echo', echoAt('http://x.test', { timeout_seconds: 7 })]]),
+      services: () => new Map([['echo', echoAt('http://x.test', { timeout_seconds: 7 })]]),
       secret: () => undefined,
       proxies: parseProxyRules({}),
       inspect: () => ({ token: '', brainUrl: '', close: () => undefined }),

@@ -192,6 +192,24 @@ describe('a distributed tool', () => {
     await Promise.all([tools.return(undefined), all.return(undefined)])
   })
 
+  it('may answer as much as its binding says, also several times in one turn, and not one byte more', async () => {
+    const one = await session()
+    const sized = (bytes: number): string => {
+      const around = JSON.stringify({ content: [{ type: 'text', text: '' }] }).length
+      return JSON.stringify({ content: [{ type: 'text', text: 'x'.repeat(bytes - around) }] })
+    }
+    raw.script = (socket) => socket.write(jsonAnswer(sized(1_048_576)))
+    const calls = ['a', 'b'].map((id) => ({ id, name: 'raw', arguments: '{}' }))
+    fake.says(stream(responsesAnswer('', calls)), stream(responsesAnswer('done')))
+    await one.send('go')
+    const outputs = fake.asked.at(-1)!.body.input.filter((item: any) => item.type === 'function_call_output')
+    expect(outputs.map(({ output }: any) => output.length)).toEqual([1_048_537, 1_048_537])
+    raw.script = (socket) => socket.write(jsonAnswer(sized(1_048_577)))
+    expect(await one.call({}, { tool: 'raw' })).toMatchObject({
+      outcome: { status: 'unknown', message: expect.stringContaining('more than 1048576 bytes (max_output_bytes)') },
+    })
+  })
+
   it('that answers against its output schema fails, and may have done its work', async () => {
     const one = await session()
     raw.script = (socket) => socket.write(jsonAnswer('{"structured_content":{"m":1}}'))
@@ -234,6 +252,23 @@ describe('a distributed tool', () => {
     await Promise.all([turn, stopped])
     const ends = (await one.records()).flatMap((record) => dataOf(record, 'tool_call_ended')?.outcome ?? [])
     expect(ends).toEqual([{ status: 'cancelled' }])
+  })
+
+  it('loses its connection within a second when its session is ended to be deleted, called without a model too', async () => {
+    const one = await session()
+    const underWay = asked(`${STREAM_HEAD}event: progress\ndata: 1\n\n`)
+    const answer = one.call({}, { tool: 'raw' })
+    const { closed } = await underWay
+    const early = await server.request('DELETE', one.path)
+    expect([early.status, early.body.message]).toEqual([400, expect.stringContaining('end it first')])
+    const started = performance.now()
+    const ended = server.post(`${one.path}/end`)
+    await closed
+    expect(performance.now() - started).toBeLessThan(1000)
+    expect(await answer).toMatchObject({ outcome: { status: 'cancelled' } })
+    expect((await ended).status).toBe(200)
+    expect((await server.request('DELETE', one.path)).status).toBe(204)
+    expect((await server.get(`${one.path}/tool-events`)).status).toBe(404)
   })
 
   it('tells the model of an error, and that its work may have been done', async () => {

@@ -30,6 +30,7 @@ export function toolServiceBinding(parts: ToolServiceBindingParts): ToolBinding 
   const connections = new Connections()
   return {
     driver: 'tool_service',
+    boundsResults: true,
     async checkPlacement() {},
     checkEnvironment() {},
     async operate() {

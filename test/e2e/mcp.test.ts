@@ -288,6 +288,22 @@ describe('the environment of a tool that has several', () => {
   })
 })
 
+describe('tool activity of the session (contract A5)', () => {
+  it('is shown alike whatever runs a tool: one call, and one result of it', async () => {
+    const { body } = await server.get(`${session.path}/tool-events`)
+    type Shown = { readonly event_type: string; readonly data: { readonly call_id: string; readonly name?: string } }
+    const events = body.events as readonly Shown[]
+    const ends = events.filter(({ event_type: type }) => type === 'tool.result').map(({ data }) => data.call_id)
+    expect(new Set(ends).size).toBe(ends.length)
+    // What an environment elsewhere has returned for goes on until it says that it is finished.
+    for (const name of ['wordcount', 'lookup', 'number', 'either', 'distributed']) {
+      const calls = events.filter(({ data }) => data.name === name).map(({ data }) => data.call_id)
+      expect([name, calls.length > 0, calls.filter((id) => !ends.includes(id))]).toEqual([name, true, []])
+    }
+    expect(events.some(({ event_type: type, data }) => type === 'tool.call' && data.name === 'remote')).toBe(true)
+  })
+})
+
 describe('a connection that is lost', () => {
   /** Sends a call and drops the connection when the tool is at work. */
   async function abandon(body: object, headers: object): Promise<HostCommand> {

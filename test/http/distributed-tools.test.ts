@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dataOf } from '../../src/journal/record.ts'
 import { expectSoundJournal } from '../support/journal-checks.ts'
@@ -204,6 +206,8 @@ describe('a distributed tool', () => {
     await one.send('go')
     const outputs = fake.asked.at(-1)!.body.input.filter((item: any) => item.type === 'function_call_output')
     expect(outputs.map(({ output }: any) => output.length)).toEqual([1_048_537, 1_048_537])
+    const starts = (await one.records()).flatMap((record) => dataOf(record, 'tool_call_started') ?? [])
+    expect(starts.map(({ deadline_ms: deadline }) => deadline)).toEqual([300_000, 300_000])
     raw.script = (socket) => socket.write(jsonAnswer(sized(1_048_577)))
     expect(await one.call({}, { tool: 'raw' })).toMatchObject({
       outcome: { status: 'unknown', message: expect.stringContaining('more than 1048576 bytes (max_output_bytes)') },
@@ -366,7 +370,13 @@ describe('a distributed tool', () => {
     }
     for (const path of ['/catalog', one.path, `${one.path}/events`, `${one.path}/tool-events`])
       shown.push((await server.get(path)).text)
-    for (const canary of [TOKEN, 'canary-path', 'BRAIN_TOOLS_KEY', String(raw.port)])
-      expect(shown.join('\n') + server.log).not.toContain(canary)
+    // Nor in any file that the server keeps, of which exports and backups are made.
+    const data = join(server.directory, 'data')
+    const entries = await readdir(data, { recursive: true, withFileTypes: true })
+    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+    const kept = (await Promise.all(files.map((file) => readFile(file, 'latin1')))).join('\n')
+    expect(kept).toContain(one.id)
+    for (const canary of [TOKEN, 'canary-path', 'BRAIN_TOOLS_KEY', `127.0.0.1:${raw.port}`, 'bin_'])
+      expect(shown.join('\n') + server.log + kept).not.toContain(canary)
   })
 })

@@ -10,7 +10,8 @@ beforeAll(async () => {
   server = await startServer(
     {
       TOKEN_A: 'token-of-a',
-      TOKEN_A_NEW: 'new-token-of-a',
+      // It begins as those do that read one session while a tool is called.
+      TOKEN_A_NEW: 'bin_new-token-of-a',
       TOKEN_B: 'token-of-b',
       SERVICE_TOKEN: 'service-token',
       KEY: 'v',
@@ -77,8 +78,9 @@ describe('tenants', () => {
   })
 
   it('are who their tokens say; one that is replaced goes on meanwhile', async () => {
-    for (const token of ['token-of-a', 'new-token-of-a'])
-      expect((await server.get(session.path, as(token))).status).toBe(200)
+    for (const token of ['token-of-a', 'bin_new-token-of-a'])
+      for (const path of [session.path, `${session.path}/events`, `${session.path}/tool-events`])
+        expect((await server.get(path, as(token))).status).toBe(200)
     for (const token of ['', 'token-of-', 'token-of-bb', 'service-token'])
       expect((await server.get('/v1/sessions', as(token))).status).toBe(401)
   })

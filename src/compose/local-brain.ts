@@ -100,6 +100,7 @@ export async function openLocalBrain(options: LocalBrainOptions): Promise<LocalB
   const adapters = await openAdapters(config, { journal, logger, level, transpiler, openSandbox }, stack)
   const services = assembleServices(config, adapters, {
     logger,
+    settings: () => config,
     baseUrl: () => 'http://127.0.0.1',
     encodeError: noAnswer,
   })

@@ -20,6 +20,8 @@ export async function bundleAgentloop(folder) {
     bundle: true,
     format: 'esm',
     target: 'es2023',
+    // QuickJS would not go on with async functions of its own: defineAgentloop() brings promises that are run.
+    supported: { 'async-await': false, 'async-generator': false, 'for-await': false },
     external: ['brain:*'],
     // In this checkout the package is not installed but next door; elsewhere `npm install @aexhq/brain` is enough.
     alias: { '@aexhq/brain/agentloop': DEFINE },

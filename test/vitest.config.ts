@@ -38,6 +38,8 @@ export default defineConfig({
   resolve: { alias: [{ find: /^@aexhq\/brain$/, replacement: `${root}src/sdk/index.ts` }] },
   test: {
     reporters: ['default', new SummaryReporter()],
+    // What is polled for comes when it comes: a machine may be slow.
+    expect: { poll: { timeout: 30_000 } },
     projects: [
       {
         extends: true,

@@ -17,5 +17,5 @@ export type {
   OpenAiResponsesTool,
   OpenAiResponsesTools,
 } from './interop/openai-responses-tools.ts'
-export type { SchemaRemark } from './interop/schema/schema-remark.ts'
+export type { SchemaRemark } from '../contract/provider-schema/schema-remark.ts'
 export type { CallTerms, RunOptions, ToolSession } from './interop/tool-caller.ts'

@@ -69,7 +69,13 @@ describe('defineAgentloop()', () => {
     expect((await doing('recall')).result).toMatchObject({ kept: 'before the failure' })
     expect(await doing('break')).toMatchObject({ code: 'agentloop_failed', message: 'broken' })
     expect(await doing('leave')).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('emit') })
-    expect(await doing('wait')).toMatchObject({ code: 'agentloop_failed', message: expect.stringContaining('async') })
+  })
+
+  it('runs what the handler waits for, and fails a turn that waits for ever', async () => {
+    expect(await doing('wait')).toMatchObject({ result: [1, 2, true] })
+    expect(await doing('fail later')).toMatchObject({ code: 'no_luck', message: 'later' })
+    const message = expect.stringContaining('waits for a promise that nothing will settle')
+    expect(await doing('forever')).toMatchObject({ code: 'agentloop_failed', message })
   })
 
   it('asks for the handler, which may catch what is refused', async () => {

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inspectComponent } from '../../src/cli/inspect.ts'
 import { runTool, type RunFlags } from '../../src/cli/run.ts'
 import { testTool } from '../../src/cli/test.ts'
+import type { JsonObject } from '../../src/kernel/json.ts'
 import { COMPONENTS } from '../fixtures/components.ts'
 
 const command = join(import.meta.dirname, '../../src/cli/brain.ts')
@@ -214,6 +215,19 @@ describe('brain inspect', () => {
     })
     expect(report.grants.map(({ flag }) => flag)).toEqual(flags)
     expect(report.metadata?.name).toBe(name === 'agentloop' ? undefined : name)
+  })
+
+  it.each(['openai', 'anthropic', 'mcp'])('prints the tool as %s takes it, and nothing else', async (schema) => {
+    const { code, out } = await printed((outputs) => inspectComponent(env(), file('wordcount'), { schema }, outputs))
+    const said = JSON.parse(out.join('\n')) as JsonObject
+    const { name } = (said['function'] ?? said) as JsonObject
+    expect([code, name]).toEqual([0, 'wordcount'])
+  })
+
+  it('refuses to print the schema for nobody, and of a tool without metadata', async () => {
+    const inspected = (name: string, schema: string) => inspectComponent(env(), file(name), { schema })
+    await expect(inspected('wordcount', 'gemini')).rejects.toThrow(/--schema is one of openai, anthropic, mcp/)
+    await expect(inspected('extended-const', 'mcp')).rejects.toThrow(/it has no metadata/)
   })
 
   it('says why a server would refuse one, and exits 1', async () => {

@@ -1,4 +1,5 @@
 import type { ToolMetadata } from '../../contract/session-request.ts'
+import { leb128 } from './leb128.ts'
 
 const SECTION = 'brain:tool-metadata'
 
@@ -17,15 +18,6 @@ export function withMetadata(component: Uint8Array, metadata: ToolMetadata): Uin
       `Cannot describe tool "${metadata.name}": its description and schemas have ${text.length} bytes, and ${MOST_BYTES} are allowed. Say less in them`,
     )
   const name = Buffer.from(SECTION)
-  const content = Buffer.concat([leb128(name.length), name, text])
-  return Buffer.concat([component, Buffer.from([0]), leb128(content.length), content])
-}
-
-/** A number as WebAssembly writes sizes. */
-function leb128(size: number): Buffer {
-  const bytes: number[] = []
-  for (let rest = size; ; rest >>>= 7) {
-    if (rest < 0x80) return Buffer.from([...bytes, rest])
-    bytes.push((rest & 0x7f) | 0x80)
-  }
+  const content = Buffer.concat([Buffer.from(leb128(name.length)), name, text])
+  return Buffer.concat([component, Buffer.from([0, ...leb128(content.length)]), content])
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../../kernel/errors.ts'
 import { withMetadata } from './metadata-section.ts'
+import { packSnapshot } from './pack/pack-snapshot.ts'
 import type { BuildOptions, BuiltTool, ToolBuilder } from './tool-builder.ts'
 import { type AuthorPackages, findAuthorPackages } from './typescript/author-packages.ts'
 import { bundleTool } from './typescript/bundle-tool.ts'
@@ -51,7 +52,7 @@ async function buildOne(build: Build, { exported, metadata }: ExportedTool): Pro
     sync: true,
     optSize: true,
   })
-  const bytes = withMetadata(component, metadata)
+  const bytes = withMetadata(packSnapshot(component), metadata)
   const file = join(options.outDirectory, `${name}.wasm`)
   // Whoever reads it meanwhile reads the one before.
   await writeFile(`${file}.new`, bytes)

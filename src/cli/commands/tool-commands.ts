@@ -20,6 +20,7 @@ export function addToolCommands(program: Command): void {
     .command('inspect')
     .description('say what a component is, what it may be given, and whether a server would admit it')
     .argument('<file>', 'the component, a .wasm file')
+    .option('--schema <provider>', 'print the tool as openai, anthropic or mcp takes it, and nothing else')
     .option(...JSON_LINES)
     .action(async (file: string, flags: InspectFlags) => {
       const { inspectComponent } = await import('../inspect.ts')

@@ -89,6 +89,6 @@ export interface AgentloopContext {
 
 /**
  * One activation. What it returns becomes `turn_ended.result`; what it throws fails the turn, with the `code` of what was
- * thrown or `agentloop_failed`. It is no async function: in a component everything is answered at once.
+ * thrown or `agentloop_failed`. It may be async, though the context answers everything at once.
  */
-export type AgentloopHandler = (ctx: AgentloopContext) => Json | undefined | void
+export type AgentloopHandler = (ctx: AgentloopContext) => Json | undefined | void | Promise<Json | undefined | void>

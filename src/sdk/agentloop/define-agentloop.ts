@@ -5,6 +5,7 @@ import type { Json } from '../../kernel/json.ts'
 import { jsonOf } from '../json-value.ts'
 import type { AgentloopHandler } from './agentloop-context.ts'
 import { openContext, type GuestTurnInput } from './open-context.ts'
+import { settledResult } from './settled-result.ts'
 
 export type {
   ActivationTool,
@@ -28,7 +29,8 @@ type TurnError = { readonly code: string; readonly message: string; readonly ret
 
 /**
  * Makes a handler the export of the world `brain:agentloop`: `export const turn = defineAgentloop((ctx) => { … })`. It
- * loads in a component build only, since it imports the host of that world.
+ * loads in a component build only, since it imports the host of that world, and whose promises it replaces: the build lowers
+ * async functions to generators, as QuickJS would not go on with its own.
  *
  * @throws TypeError for what is no function
  */
@@ -36,10 +38,8 @@ export function defineAgentloop(handler: AgentloopHandler): (input: GuestTurnInp
   if (typeof handler !== 'function') throw new TypeError('Cannot define an agentloop: its handler must be a function')
   return (input) => {
     try {
-      const result: unknown = handler(openContext(input))
+      const result = settledResult(() => handler(openContext(input)))
       if (result === undefined) return {}
-      if (isThenable(result))
-        throw new TypeError('Cannot run the agentloop: its handler must not be async, since nothing of it runs later')
       return { resultJson: JSON.stringify(jsonOf(result, 'result')) }
     } catch (error) {
       // oxlint-disable-next-line typescript/only-throw-error -- what is thrown is the record of the world
@@ -47,9 +47,6 @@ export function defineAgentloop(handler: AgentloopHandler): (input: GuestTurnInp
     }
   }
 }
-
-const isThenable = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 
 function turnError(error: unknown): TurnError {
   const { code, retryable } = (typeof error === 'object' && error !== null ? error : {}) as { [member: string]: Json }

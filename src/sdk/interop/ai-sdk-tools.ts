@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../kernel/json.ts'
 import type { PlacedTool } from '../declare/tool.ts'
 import { membersOf } from '../strict-members.ts'
 import type { CallReport } from './call-report.ts'
-import { portableSchema } from './schema/portable-schema.ts'
+import { portableSchema } from '../../contract/provider-schema/portable-schema.ts'
 import { checkTools, ToolCaller, type CallTerms, type ToolSession } from './tool-caller.ts'
 
 /** By this mark the AI SDK knows a schema, whichever copy of it made or reads it. */

@@ -1,9 +1,9 @@
-import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
+import type { Json } from '../../kernel/json.ts'
 import type { PlacedTool } from '../declare/tool.ts'
 import { membersOf } from '../strict-members.ts'
-import { portableSchema } from './schema/portable-schema.ts'
-import { remarkText, type SchemaRemark } from './schema/schema-remark.ts'
-import { pointerStep } from './schema/subschemas.ts'
+import { membersRefusedByAnthropic } from '../../contract/provider-schema/anthropic-members.ts'
+import { portableSchema } from '../../contract/provider-schema/portable-schema.ts'
+import { remarkText, type SchemaRemark } from '../../contract/provider-schema/schema-remark.ts'
 import { checkTools, ToolCaller, type CallTerms, type RunOptions, type ToolSession } from './tool-caller.ts'
 
 /** A member of `tools` of `POST /messages`. */
@@ -37,8 +37,6 @@ export type AnthropicTools = {
    */
   readonly run: (use: AnthropicToolUse, options?: RunOptions) => Promise<AnthropicToolResult>
 }
-
-const MEMBER = /^[a-zA-Z0-9_.-]{1,64}$/
 
 /**
  * Offers tools of a session to a model of Anthropic's Messages.
@@ -75,21 +73,9 @@ export function anthropicTools(
 /** One tool, and what is to be said about it. */
 export function anthropicTool({ name, definition }: PlacedTool): { tool: AnthropicTool; remarks: SchemaRemark[] } {
   const { schema, remarks } = portableSchema(definition.input_schema)
-  const all = [...remarks, ...refusedMembers(schema)].map((remark) => ({ tool: name, ...remark }))
+  const all = [...remarks, ...membersRefusedByAnthropic(schema)].map((remark) => ({ tool: name, ...remark }))
   return {
     tool: { name, description: definition.description, input_schema: { ...schema, type: 'object' } },
     remarks: all,
   }
-}
-
-function refusedMembers({ properties }: JsonObject): readonly Omit<SchemaRemark, 'tool'>[] {
-  const names = isJsonObject(properties) ? Object.keys(properties) : []
-  return names
-    .filter((name) => !MEMBER.test(name))
-    .map((name) => ({
-      path: `#/properties/${pointerStep(name)}`,
-      effect: 'refused',
-      reason: 'Anthropic refuses a member of this name',
-      remedy: `rename it to 1 to 64 of the characters A-Z a-z 0-9 _ . -`,
-    }))
 }

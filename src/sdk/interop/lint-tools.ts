@@ -1,7 +1,7 @@
 import type { PlacedTool } from '../declare/tool.ts'
 import { anthropicTool } from './anthropic-tools.ts'
 import { openAiTools } from './openai-tool.ts'
-import type { SchemaRemark } from './schema/schema-remark.ts'
+import type { SchemaRemark } from '../../contract/provider-schema/schema-remark.ts'
 import { checkTools } from './tool-caller.ts'
 
 /** Whose rules a remark is about. */

@@ -1,6 +1,6 @@
 import type { PlacedTool } from '../declare/tool.ts'
 import { offerToOpenAi, type OpenAiOptions } from './openai-offer.ts'
-import type { SchemaRemark } from './schema/schema-remark.ts'
+import type { SchemaRemark } from '../../contract/provider-schema/schema-remark.ts'
 import type { RunOptions, ToolSession } from './tool-caller.ts'
 
 /** A member of `tools` of `POST /chat/completions`. */

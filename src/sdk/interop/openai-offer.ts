@@ -1,7 +1,7 @@
 import type { PlacedTool } from '../declare/tool.ts'
 import { membersOf } from '../strict-members.ts'
 import { openAiTools, type OpenAiTool } from './openai-tool.ts'
-import type { SchemaRemark } from './schema/schema-remark.ts'
+import type { SchemaRemark } from '../../contract/provider-schema/schema-remark.ts'
 import { checkTools, ToolCaller, type CallTerms, type ToolSession } from './tool-caller.ts'
 
 /** How OpenAI is told of tools. */

@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../kernel/json.ts'
 import type { PlacedTool } from '../declare/tool.ts'
-import { NotStrict } from './schema/not-strict.ts'
-import { portableSchema } from './schema/portable-schema.ts'
-import type { PathRemark, SchemaRemark } from './schema/schema-remark.ts'
-import { strictSchema } from './schema/strict-schema.ts'
-import { withoutNulls } from './schema/without-nulls.ts'
+import { NotStrict } from '../../contract/provider-schema/not-strict.ts'
+import { portableSchema } from '../../contract/provider-schema/portable-schema.ts'
+import type { PathRemark, SchemaRemark } from '../../contract/provider-schema/schema-remark.ts'
+import { strictSchema } from '../../contract/provider-schema/strict-schema.ts'
+import { withoutNulls } from '../../contract/provider-schema/without-nulls.ts'
 import type { CallableTool } from './tool-caller.ts'
 
 /** A tool as OpenAI is told of it, in either of its APIs. */

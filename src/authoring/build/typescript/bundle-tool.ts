@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { dirname, isAbsolute, join, relative } from 'node:path'
-import type { BuildOptions, BuildResult, Plugin } from 'esbuild'
+import { dirname, extname, relative, resolve } from 'node:path'
+import type { BuildOptions, BuildResult, Loader, Plugin } from 'esbuild'
 import { absentAmong, COMPONENT_GLOBALS, componentGlobals } from './component-globals.ts'
 import type { AuthorPackages } from './author-packages.ts'
 import { esbuildFailure } from './esbuild-failure.ts'
@@ -49,7 +49,7 @@ export const run = toolComponent(declared)`
     inject: [...COMPONENT_GLOBALS],
     plugins: [clientOfComponents(packages.component), componentGlobals(), refuseNodeModules()],
   })
-  const warnings = await checkGlobals(joined, folder)
+  const warnings = await checkGlobals(packages, joined, folder)
   const text = zodAsNamespace(joined.outputFiles[0]?.text ?? '')
   const whole = await build({
     stdin: { contents: text, resolveDir: folder },
@@ -69,31 +69,41 @@ const clientOfComponents = (path: string): Plugin => ({
 })
 
 /**
- * @returns what is to be said of packages that mention what is not there, and may know how to do without
+ * @returns what is to be said of packages that use what is not there, and may know how to do without
  * @throws Error for an own file that does
  */
-async function checkGlobals({ metafile }: BuildResult<{ metafile: true }>, folder: string): Promise<readonly string[]> {
+async function checkGlobals(
+  { esbuild }: AuthorPackages,
+  { metafile }: BuildResult<{ metafile: true }>,
+  folder: string,
+): Promise<readonly string[]> {
   const [output] = Object.values(metafile.outputs)
   const inputs = Object.entries(output?.inputs ?? {}).flatMap(([name, { bytesInOutput }]) =>
     bytesInOutput > 0 ? [name] : [],
   )
+  const files = inputs.filter((input) => !/^[a-z-]+:|^</.test(input)).map((input) => resolve(folder, input))
   const warnings: string[] = []
   for (const { name, remedy } of absentAmong(inputs)) {
-    const file = await mentioning(name, inputs, folder)
-    const said = `${file === undefined ? 'it' : relative(folder, file)} uses ${name}, which a component has not: ${remedy}`
-    if (file !== undefined && !file.includes('/node_modules/')) throw new Error(said)
+    const users: string[] = []
+    for (const file of files) if (await isUsedIn(esbuild, file, name)) users.push(file)
+    const own = users.find((file) => !file.includes('/node_modules/'))
+    const said = `${relative(folder, own ?? users[0] ?? '')} uses ${name}, which a component has not: ${remedy}`
+    if (own !== undefined) throw new Error(said)
     warnings.push(said)
   }
   return warnings
 }
 
-/** The first file with a name in it, the author's own before those of packages. */
-async function mentioning(name: string, inputs: readonly string[], folder: string): Promise<string | undefined> {
-  const files = inputs
-    .filter((input) => !/^[a-z-]+:|^</.test(input))
-    .map((input) => (isAbsolute(input) ? input : join(folder, input)))
-    .toSorted((one, other) => Number(one.includes('/node_modules/')) - Number(other.includes('/node_modules/')))
-  const word = new RegExp(`(?<![\\w$])${name}(?![\\w$])`)
-  for (const file of files) if (word.test(await readFile(file, 'utf8'))) return file
-  return undefined
+/** Whether a file means the global of a name: neither a variable of its own nor a word of a comment. */
+async function isUsedIn({ transform }: AuthorPackages['esbuild'], file: string, name: string): Promise<boolean> {
+  const text = await readFile(file, 'utf8')
+  if (!text.includes(name)) return false
+  const found = '__brain_absent_global'
+  const define = { [name]: found, [`globalThis.${name}`]: found }
+  const { code } = await transform(text, { loader: loaderOf(file), define, logLevel: 'silent' })
+  return code.includes(found)
 }
+
+const LOADERS: Readonly<Record<string, Loader>> = { '.cts': 'ts', '.mts': 'ts', '.ts': 'ts', '.tsx': 'tsx' }
+
+const loaderOf = (file: string): Loader => LOADERS[extname(file)] ?? 'jsx'

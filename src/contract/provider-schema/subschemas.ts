@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 
 const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
 const LISTS = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])

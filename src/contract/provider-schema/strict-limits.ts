@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 import { NotStrict } from './not-strict.ts'
 import { changeSubschemas } from './subschemas.ts'
 

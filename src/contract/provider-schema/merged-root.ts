@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 import type { PathRemark } from './schema-remark.ts'
 import { referred } from './subschemas.ts'
 

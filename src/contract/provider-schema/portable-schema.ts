@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 import type { PathRemark } from './schema-remark.ts'
 import { mergedRoot } from './merged-root.ts'
 import { changeSubschemas, looksAround, typesOf } from './subschemas.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 import { referred, typesOf } from './subschemas.ts'
 
 /** Whether no value can match two of the branches, as far as types and a discriminating member show it. */

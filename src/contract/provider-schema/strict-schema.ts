@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 import { isDisjoint } from './is-disjoint.ts'
 import { assertWithinLimits } from './strict-limits.ts'
 import { NotStrict } from './not-strict.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../kernel/json.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 import type { StrictSchema } from './strict-schema.ts'
 import { referred, typesOf } from './subschemas.ts'
 

@@ -6,6 +6,7 @@ import copy
 import functools
 import inspect
 import math
+import sys
 import unittest
 
 from brain.patterns import ReActAgent, ToolSpec, tool
@@ -276,6 +277,10 @@ class Async(unittest.TestCase):
 
         self.assertEqual((parameters(fetch), fetch.output_schema), ((["url", "tries"], ["url"]), {"type": "string"}))
         self.assertEqual(asyncio.run(fetch("a", 2)), "aa")
+        self.assertTrue(inspect.iscoroutinefunction(fetch.fn))
+        if sys.version_info >= (3, 12):
+            self.assertTrue(inspect.iscoroutinefunction(fetch))
+            self.assertFalse(inspect.iscoroutinefunction(alone))
 
     def test_async_methods(self):
         class Client:

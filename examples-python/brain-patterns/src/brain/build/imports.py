@@ -16,10 +16,10 @@ from pathlib import Path
 from types import ModuleType
 
 #: What the library imports on its own, inside of functions.
-IMPORTED_BY_THE_LIBRARY = frozenset(
-    "_strptime encodings.ascii encodings.cp1252 encodings.idna encodings.latin_1 encodings.punycode encodings.utf_16 "
-    "encodings.utf_16_be encodings.utf_16_le encodings.utf_32 encodings.utf_8_sig fnmatch glob linecache shutil "
-    "tempfile".split()
+IMPORTED_BY_THE_LIBRARY: frozenset[str] = frozenset(
+    "_ast_unparse _strptime encodings.ascii encodings.cp1252 encodings.idna encodings.latin_1 encodings.punycode "
+    "encodings.utf_16 encodings.utf_16_be encodings.utf_16_le encodings.utf_32 encodings.utf_8_sig fnmatch glob "
+    "linecache shutil tempfile".split()
 )
 #: They do something when they are imported.
 _NEVER = frozenset(("__future__", "antigravity", "this"))

@@ -223,6 +223,8 @@ def _adorn(spec: ToolSpec, fn: Any, declared: _Declaration) -> None:
     attributes["__isabstractmethod__"] = getattr(fn, "__isabstractmethod__", False)
     # `inspect.signature` of the tool is then that of the function.
     attributes["__wrapped__"] = fn.__func__ if isinstance(fn, classmethod) else fn
+    if sys.version_info >= (3, 12) and inspect.iscoroutinefunction(attributes["__wrapped__"]):
+        inspect.markcoroutinefunction(spec)
 
 
 def _declaration_of(spec: ToolSpec) -> _Declaration:

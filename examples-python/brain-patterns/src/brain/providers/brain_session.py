@@ -120,8 +120,7 @@ class BrainProvider:
             page = self._server.get(f"{self._session}/events?after={after}")
             for one in page["events"]:
                 if one["event_type"] == "turn_failed":
-                    said = one["data"].get("error", {}).get("message", "its turn failed")
-                    raise ProviderError(f"Cannot answer in the session {self.session_id}: {said}")
+                    raise ProviderError(f"Cannot answer in the session {self.session_id}: {one['data']['message']}")
             if not page["events"]:
                 return
             after = page["next_cursor"]

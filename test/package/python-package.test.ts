@@ -10,6 +10,7 @@ import { CACHE } from '../fixtures/components.ts'
 const run = promisify(execFile)
 const PACKAGE = fileURLToPath(new URL('../../examples-python/brain-patterns', import.meta.url))
 const BACKEND = 'hatchling==1.29.0'
+const TYPE_CHECKER = 'mypy==1.19.0'
 const PROBE = 'import sys; print("%d.%d" % sys.version_info[:2])'
 
 type Interpreter = { readonly command: string; readonly minor: number }
@@ -42,17 +43,17 @@ async function unittests(command: string): Promise<string> {
   return stderr
 }
 
-/** A Python of its own that has the build backend; kept between runs. */
-async function backend({ command, minor }: Interpreter): Promise<string> {
-  const folder = join(CACHE, `python/${BACKEND}-3.${minor}`)
+/** A Python of its own that has a program; kept between runs. */
+async function pythonWith(program: string, { command, minor }: Interpreter): Promise<string> {
+  const folder = join(CACHE, `python/${program}-3.${minor}`)
   const python = join(folder, 'bin/python')
-  const isThere = await access(join(folder, 'bin/hatchling')).then(
+  const isThere = await access(join(folder, 'bin', program.replace(/=.*/, ''))).then(
     () => true,
     () => false,
   )
   if (!isThere) {
     await run(command, ['-m', 'venv', '--clear', folder])
-    await run(python, ['-m', 'pip', '--quiet', '--disable-pip-version-check', 'install', BACKEND])
+    await run(python, ['-m', 'pip', '--quiet', '--disable-pip-version-check', 'install', program])
   }
   return python
 }
@@ -84,7 +85,7 @@ describe('brain-patterns', () => {
 
   it('is packed whole, and is what an installation imports', async (context) => {
     const newest = someOf(context).at(-1)!
-    const python = await backend(newest)
+    const python = await pythonWith(BACKEND, newest)
     const dist = join(directory, 'dist')
     await run(python, ['-m', 'hatchling', 'build', '--directory', dist], { cwd: PACKAGE })
     const [sources = '', wheel = ''] = (await readdir(dist)).toSorted((one) => (one.endsWith('.whl') ? 1 : -1))
@@ -113,6 +114,16 @@ print(ReActAgent(tools={}, provider=LocalEchoProvider()).run("task").answer)`
     })
     expect(stdout).toBe('0.1.0 []\ntask\n')
   })
+
+  if (process.env['BRAIN_SOAK'] === '1')
+    it('is typed without a gap for every Python that it is for', async (context) => {
+      const python = await pythonWith(TYPE_CHECKER, someOf(context).at(-1)!)
+      for (const version of ['3.10', '3.12', '3.14']) {
+        const check = ['-m', 'mypy', '--python-version', version, '--cache-dir', join(directory, 'mypy')]
+        const { stdout } = await run(python, check, { cwd: PACKAGE })
+        expect(stdout, version).toMatch(/^Success: no issues found in \d+ source files\n$/)
+      }
+    })
 
   it('compiles for the world that Brain has', async () => {
     const [own, world] = await Promise.all([

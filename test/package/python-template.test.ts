@@ -24,6 +24,23 @@ type Case = {
   }
 }
 
+const SEVERAL = `
+import asyncio
+from brain.patterns import tool
+
+async def later(n):
+    await asyncio.sleep(0.01)
+    return n
+
+@tool("Slow")
+async def slow(n: int) -> list[int]:
+    return await asyncio.gather(later(n), later(n + 1))
+
+@tool("Half")
+def half(n: int) -> float:
+    return n / 2
+`
+
 let folder: string
 let python: Python | PythonMissing
 beforeAll(async () => {
@@ -92,6 +109,18 @@ describe('a build of Python', () => {
     )
     await expect(build('nowhere.py')).rejects.toThrow(/^Cannot build ".*nowhere\.py": there is no such Python file$/)
   })
+
+  if (process.env['BRAIN_SOAK'] === '1')
+    it('makes a component of each tool of a file, async ones too', async (context) => {
+      pythonHere(context)
+      const outDirectory = join(folder, 'several')
+      await writeFile(join(folder, 'several.py'), SEVERAL)
+      const built = await buildPython(join(folder, 'several.py'), { ...quietly, outDirectory })
+      expect(built.map(({ name }) => name)).toEqual(['slow', 'half'])
+      const [slow, half] = built.map(({ component }) => component) as [string, string]
+      expect(finishedValue(await runComponent({ component: slow, input: { n: 3 } }))).toEqual([3, 4])
+      expect(finishedValue(await runComponent({ component: half, input: { n: 3 } }))).toBe(1.5)
+    })
 
   it('names what is missing on the machine', async () => {
     await expect(build('tool.py', { PATH: folder })).rejects.toThrow(

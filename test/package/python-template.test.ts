@@ -15,14 +15,10 @@ import { embeddedMetadata } from '../fixtures/reference/tool-metadata.ts'
 const run = promisify(execFile)
 const TEMPLATE = fileURLToPath(new URL('../../src/authoring/templates/python', import.meta.url))
 
-type Case = {
-  readonly name: string
-  readonly input: unknown
-  readonly expect: {
-    readonly outcome: { readonly status: string; readonly value?: unknown; readonly error?: { readonly code: string } }
-    readonly events?: readonly { readonly kind: string; readonly payload: unknown }[]
-  }
-}
+const BRAIN = [
+  '--disable-warning=ExperimentalWarning',
+  fileURLToPath(new URL('../../src/cli/brain.ts', import.meta.url)),
+]
 
 const SEVERAL = `
 import asyncio
@@ -81,19 +77,10 @@ describe('the template of Python', () => {
       input_schema: { properties: { name: { type: 'string', minLength: 1 } }, required: ['name'] },
       output_schema: { required: ['text', 'letters'] },
     })
-    const cases = JSON.parse(await readFile(join(folder, 'cases.json'), 'utf8')) as Case[]
-    expect(cases.length).toBeGreaterThan(2)
-    for (const { name, input, expect: expected } of cases) {
-      const result = await runComponent({ component, input })
-      const events = result.calls.filter(({ method }) => method === 'emit')
-      if (expected.events !== undefined)
-        expect(
-          events.map(({ kind, text }) => ({ kind, payload: JSON.parse(text!) })),
-          name,
-        ).toEqual(expected.events)
-      if (expected.outcome.status === 'ok') expect(finishedValue(result), name).toEqual(expected.outcome.value)
-      else expect(result.end, name).toMatchObject({ type: 'failed', code: expected.outcome.error?.code })
-    }
+    const test = await run(process.execPath, [...BRAIN, 'test', component, '--cases', join(folder, 'cases.json')], {
+      env: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') },
+    })
+    expect(test.stdout).toMatch(/\n3 passed, 0 failed\n$/)
   })
 })
 

@@ -8,7 +8,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['compose', 'config', 'sandbox', 'archive', 'mcp', 'authoring'],
   compose: ['config', 'archive', 'http', 'session', 'turn', 'dispatch', 'bindings', 'sandbox', 'journal', 'model'],
   config: [],
-  authoring: ['sandbox'],
   archive: ['journal'],
   authoring: ['sandbox'],
   http: ['session', 'mcp'],

@@ -1,18 +1,18 @@
 import unittest
 
 from brain.patterns import Context, ToolError
-from tool import Greeting, my_tool
+from tool import Greeting, greet
 
 
-class MyTool(unittest.TestCase):
+class Greet(unittest.TestCase):
     def test_greets_as_often_as_it_is_told_to(self):
         context = Context()
-        self.assertEqual(my_tool("Ada", context, times=2), Greeting("Hello, Ada! Hello, Ada!", 3))
+        self.assertEqual(greet("Ada", context, times=2), Greeting("Hello, Ada! Hello, Ada!", 3))
         self.assertEqual([(one.service, *one.arguments) for one in context.records], [("emit", "greeted", {"name": "Ada"})])
 
     def test_a_blank_name_is_refused(self):
         with self.assertRaises(ToolError) as raised:
-            my_tool(" ", Context())
+            greet(" ", Context())
         self.assertEqual(raised.exception.code, "no_name")
 
 

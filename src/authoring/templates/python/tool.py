@@ -14,8 +14,8 @@ class Greeting:
     letters: Annotated[int, "Letters in the name"]
 
 
-@tool("Greet somebody by name.")
-def my_tool(
+@tool("Greet somebody by name.", name="{{name}}")
+def greet(
     name: Annotated[str, "Whom to greet", {"minLength": 1}],
     context: Context,
     times: Annotated[int, "How often", {"minimum": 1, "maximum": 10}] = 1,

@@ -22,7 +22,7 @@ const RUN_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^(npm install|BRAIN_STARLINGMONKEY=).*starlingmonkey/, 'whoever asks for it: the test in test/e2e/foreign.test.ts'],
   [/^brain build \S*tool\.py$/, 'test/package/python-template.test.ts, which calls what the command calls'],
   [
-    /^(brain new|python3 -m venv|pip install) |^brain (run \S*my-tool|test$)|^python -m unittest$/,
+    /^(brain new|python3 -m venv|pip install) |^brain (run|test) \S*my-tool|^python -m unittest$/,
     'test/package/python-template.test.ts',
   ],
   [/^node \S*build\.mjs agentloop$/, 'test/e2e/agentloops.test.ts, which calls what the command calls'],

@@ -23,6 +23,7 @@ const TAKEN = 'take a .py, .ts, .mts, .js or .mjs file, a Cargo.toml, or a folde
 
 /** Builders, loaded when they are needed. */
 const BUILDERS: Partial<Readonly<Record<Language, () => Promise<ToolBuilder>>>> = {
+  python: async () => (await import('./python.ts')).buildPython,
   typescript: async () => (await import('./typescript.ts')).buildTypeScript,
 }
 

@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest'
 /** The architecture, as data (design: rooms). Every room but kernel may also import contract and kernel. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   main: ['compose', 'config', 'cli'],
-  cli: ['compose', 'config', 'sandbox', 'archive', 'mcp'],
+  authoring: ['sandbox'],
+  cli: ['compose', 'config', 'sandbox', 'archive', 'mcp', 'authoring'],
   compose: ['config', 'archive', 'http', 'session', 'turn', 'dispatch', 'bindings', 'sandbox', 'journal', 'model'],
   config: [],
   archive: ['journal'],

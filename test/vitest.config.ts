@@ -4,7 +4,7 @@ import { SummaryReporter } from '../.ci/summary-reporter.ts'
 const root = new URL('..', import.meta.url).pathname
 
 /** Looks at what Rust has compiled meanwhile. */
-const RUST = ['test/package/rebuild-examples.test.ts']
+const RUST = ['test/package/{rebuild-examples,rust-builder}.test.ts']
 
 /**
  * What says how long something may take, how much processor or memory it may cost, or what stays behind at a moment. It is

@@ -18,6 +18,7 @@ const RUN_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     'test/package/tarballs.test.ts, from the packed files',
   ],
   [/^npm run -s example examples\/[a-z-]+\/main\.ts$/, 'examples/README.md'],
+  [/^brain (new rust|build|run|test) /, 'test/package/rust-builder.test.ts, and where the commands are tested'],
   [/^rustup target add |^cargo |build\.sh|setup-toolchain\.sh/, 'test/package, where the compiler is there'],
   [/^(npm install|BRAIN_STARLINGMONKEY=).*starlingmonkey/, 'whoever asks for it: the test in test/e2e/foreign.test.ts'],
   [/^brain build \S*tool\.py$/, 'test/package/python-template.test.ts, which calls what the command calls'],

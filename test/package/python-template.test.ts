@@ -12,6 +12,7 @@ import { findPython, PythonMissing, type Python } from '../../src/authoring/buil
 import { COMPONENTIZE_PY } from '../../src/authoring/build/python/python-compiler.ts'
 import { PACKAGE_IN_CHECKOUT } from '../../src/authoring/build/python/python-package.ts'
 import { finishedValue, runComponent } from '../fixtures/reference/run-component.ts'
+import { uploadAndCall } from '../support/upload-and-call.ts'
 import { embeddedMetadata } from '../fixtures/reference/tool-metadata.ts'
 
 const run = promisify(execFile)
@@ -84,6 +85,7 @@ describe('the template of Python', () => {
       env: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') },
     })
     expect(test.stdout).toMatch(/\n3 passed, 0 failed\n$/)
+    expect(await uploadAndCall(component, { name: 'Ada' })).toEqual({ text: 'Hello, Ada!', letters: 3 })
   })
 })
 

@@ -10,6 +10,7 @@ import { LIMITS } from '../../src/contract/limits.ts'
 import { gate } from '../../src/sandbox/admission/gate.ts'
 import { COMPONENTS } from '../fixtures/components.ts'
 import { finishedValue, runComponent } from '../fixtures/reference/run-component.ts'
+import { uploadAndCall } from '../support/upload-and-call.ts'
 import { embeddedMetadata } from '../fixtures/reference/tool-metadata.ts'
 import { EXAMPLES, outputOf, PINNED } from './rust-build.ts'
 
@@ -115,6 +116,7 @@ describe('brain build of a tool in Rust', { timeout: 10 * MINUTES }, () => {
       const emitted = events.map(({ kind, text }) => ({ kind, payload: JSON.parse(text!) as unknown }))
       if (expected.events !== undefined) expect(emitted, name).toEqual(expected.events)
     }
+    expect(await uploadAndCall(component, { name: 'Ada' })).toEqual({ text: 'Hello, Ada!', letters: 3 })
   })
 
   it('has unit tests that pass, the one of tool.json among them', async (context) => {

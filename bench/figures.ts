@@ -32,6 +32,7 @@ export type GroupName =
   | 'throughput'
   | 'deadlines'
   | 'memory'
+  | 'commands'
 
 const DURABLE = 'durable-write-floor'
 const INSTANTIATE = 'core-instantiate-floor'
@@ -106,6 +107,19 @@ export const FIGURES: Readonly<Record<string, FigureFacts>> = {
   'calls-per-second': { unit: 'calls/s', group: 'throughput', required: [{ what: 'p50', least: 800 }] },
   'deadline-overshoot': { unit: 'ms', group: 'deadlines', required: [{ what: 'p99', most: 50 }] },
   'health-during-deadlines': { unit: 'ms', group: 'deadlines', required: [{ what: 'p99', most: 20 }] },
+  'node-start-floor': { unit: 'ms', group: 'commands' },
+  'run-command-rust': {
+    unit: 'ms',
+    group: 'commands',
+    floor: 'node-start-floor',
+    required: [{ what: 'p50', most: 400 }],
+  },
+  'run-command-python': {
+    unit: 'ms',
+    group: 'commands',
+    floor: 'node-start-floor',
+    required: [{ what: 'p50', most: 1500 }],
+  },
   'server-rss': { unit: 'MiB', group: 'memory' },
   'supervisor-rss': { unit: 'MiB', group: 'memory' },
   'box-private': { unit: 'MiB', group: 'memory' },

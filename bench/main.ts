@@ -9,6 +9,7 @@ import { chosenFigures, FIGURES, type GroupName } from './figures.ts'
 import { admission } from './groups/admission.ts'
 import { boxes } from './groups/boxes.ts'
 import { calls } from './groups/calls.ts'
+import { commands } from './groups/commands.ts'
 import { deadlines } from './groups/deadlines.ts'
 import { files } from './groups/files.ts'
 import { floors } from './groups/floors.ts'
@@ -42,6 +43,7 @@ const GROUPS: Readonly<Record<GroupName, Group>> = {
   throughput,
   deadlines,
   memory,
+  commands,
 }
 const PYTHON_WORDCOUNT = fileURLToPath(new URL('../test/fixtures/guests-python/wordcount', import.meta.url))
 

@@ -52,7 +52,7 @@ if [ -n "$toolchain" ]; then
   recipe=$("$here/setup-toolchain.sh" --recipe)
   [ "$(cat "$toolchain/complete" 2>/dev/null)" = "$recipe" ] ||
     fail "$toolchain holds no complete toolchain of the recipe '$recipe'; run $here/setup-toolchain.sh $toolchain"
-  export RUSTC=$toolchain/bin/rustc PATH=$toolchain/bin:$PATH
+  export RUSTC=$toolchain/bin/rustc RUSTDOC=$toolchain/bin/rustdoc PATH=$toolchain/bin:$PATH
   # Cargo does not notice another linker, so each toolchain has a folder of its own.
   build=$build/$(sha256sum "$toolchain/complete" | cut -c 1-12)
 elif [ ! -d "$(rustc --print target-libdir --target $target 2>/dev/null)" ]; then
@@ -90,5 +90,6 @@ CARGO_ENCODED_RUSTFLAGS=$(
   echo "${flags[*]}"
 )
 host=$("${RUSTC:-rustc}" -vV | sed -n 's/^host: //p')
-# --lib: the one example in a comment that would be run is one that wit-bindgen generates.
-cargo test --quiet --lib --release --locked --target "$host" --target-dir "$build"
+tests=(--quiet --release --locked --target "$host" --target-dir "$build")
+cargo test --lib "${tests[@]}"
+[ ! -d brain-tool ] || RUSTDOCFLAGS=-Clto=off cargo test --doc --package brain-tool "${tests[@]}" # the examples in its comments

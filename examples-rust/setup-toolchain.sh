@@ -24,8 +24,17 @@ if [ "${1:-}" = --recipe ]; then
   exit 0
 fi
 [ $# = 1 ] || fail "usage: $0 DIR"
+
+# The compiler beside it cannot be started without the script of that name, and another one only by an unstable option.
+start_rustdoc() { # start_rustdoc BIN
+  sed -e 's|/usr/bin/rustc"|/usr/bin/rustdoc" -Zunstable-options --test-builder "$root/../bin/rustc"|' \
+    -e 's/^exec /RUSTC_BOOTSTRAP=1 exec /' "$1/rustc" >"$1/rustdoc"
+  chmod +x "$1/rustdoc"
+}
+
 dir=$(mkdir -p "$1" && cd "$1" && pwd)
 if [ -f "$dir/complete" ] && [ "$(cat "$dir/complete")" = "$recipe" ]; then
+  [ -x "$dir/bin/rustdoc" ] || start_rustdoc "$dir/bin" # those that were made before lack it
   echo "Rust toolchain is there: $dir"
   exit 0
 fi
@@ -81,6 +90,7 @@ SH
   chmod +x "$work/bin/$1"
 }
 start rustc usr/bin/rustc
+start_rustdoc "$work/bin"
 start wasm-ld usr/lib/llvm-19/bin/lld
 "$work/bin/rustc" -V | grep -q "^rustc $rust_version " ||
   fail "the mirror's compiler is $("$work/bin/rustc" -V), not $rust_version"

@@ -8,7 +8,7 @@ import { journalIn } from './archive/backup.ts'
 import { assembleServices, type Services } from './compose/assemble-services.ts'
 import { type Adapters, openAdapters } from './compose/open-adapters.ts'
 import { baseUrlOf } from './compose/open-executors.ts'
-import type { Config } from './config/config.ts'
+import type { Config, HostSettings } from './config/config.ts'
 import { Access } from './http/access.ts'
 import { OpenStreams } from './http/open-streams.ts'
 import { toProblem } from './http/problem.ts'
@@ -45,6 +45,8 @@ export type Brain = AsyncDisposable & {
   readonly level: SandboxLevel
   /** Takes no new work and lets what runs end, at most for `graceMs` (contract A1). */
   drain(graceMs: number): Promise<void>
+  /** Goes on with what was read again: who is let in, and which tools there are. Calls that run keep what they have. */
+  adopt(settings: HostSettings): void
 }
 
 const SWEEP_MS = 600_000
@@ -57,7 +59,8 @@ export async function composeBrain(config: Config, logger: Logger): Promise<Brai
   const { limits, dataDirectory } = config
   const journal = stack.use(await openSqliteJournal({ directory: dataDirectory, limits }))
   const adapters = await openAdapters(config, { journal, logger }, stack)
-  const { app, service, streams, sessions } = assemble(config, logger, adapters)
+  let settings: HostSettings = config
+  const { app, service, streams, sessions } = assemble(config, { logger, settings: () => settings }, adapters)
   await sessions.recover()
   stack.defer(await startForgettingOrphans(adapters, logger))
   stack.defer(startReleasingHosts(adapters, logger))
@@ -72,6 +75,10 @@ export async function composeBrain(config: Config, logger: Logger): Promise<Brai
     async drain(graceMs) {
       await service.drain(graceMs)
       streams.end()
+    },
+    adopt(next) {
+      settings = next
+      streams.endWithdrawn()
     },
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   }
@@ -111,9 +118,11 @@ type Assembled = Pick<Services, 'service' | 'sessions'> & {
   readonly streams: OpenStreams
 }
 
-function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled {
+type Surroundings = { readonly logger: Logger; readonly settings: () => HostSettings }
+
+function assemble(config: Config, { logger, settings }: Surroundings, adapters: Adapters): Assembled {
   const baseUrl = (): string => baseUrlOf(config, app)
-  const services = assembleServices(config, adapters, { logger, baseUrl, encodeError })
+  const services = assembleServices(config, adapters, { logger, settings, baseUrl, encodeError })
   const { service, sessions } = services
   const { journal, sandbox, hosts } = adapters
   const streams = new OpenStreams()
@@ -126,7 +135,7 @@ function assemble(config: Config, logger: Logger, adapters: Adapters): Assembled
     warning: sandbox.level.unsafe
       ? 'This server runs components with the flags of Node alone (BRAIN_ENV_UNSAFE=1): run code that you trust only'
       : undefined,
-    access: new Access({ tenants: config.tenants, hosts: hostsOf(config), corsOrigins: config.corsOrigins }),
+    access: new Access({ tenants: () => settings().tenants, hosts: hostsOf(config), corsOrigins: config.corsOrigins }),
     health: healthOf({ journal, sandbox, service }),
     hosts,
     models: catalogueOf(config.providers),

@@ -4,7 +4,7 @@ import { SummaryReporter } from '../.ci/summary-reporter.ts'
 const root = new URL('..', import.meta.url).pathname
 
 /** Looks at what Rust has compiled meanwhile. */
-const RUST = ['test/package/rebuild-examples.test.ts']
+const RUST = ['test/package/{rebuild-examples,rust-builder}.test.ts']
 
 /**
  * What says how long something may take, how much processor or memory it may cost, or what stays behind at a moment. It is
@@ -38,6 +38,8 @@ export default defineConfig({
   resolve: { alias: [{ find: /^@aexhq\/brain$/, replacement: `${root}src/sdk/index.ts` }] },
   test: {
     reporters: ['default', new SummaryReporter()],
+    // What is polled for comes when it comes: a machine may be slow.
+    expect: { poll: { timeout: 30_000 } },
     projects: [
       {
         extends: true,

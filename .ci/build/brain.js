@@ -1,7 +1,5 @@
 #!/usr/bin/env node
 // The command of the published package. It is the only file that an older Node gets to see, so it can say what is wrong.
-import module from 'node:module'
-
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 if (major < 26 || (major === 26 && minor < 10)) {
   process.stderr.write(`Cannot start brain: it needs Node 26.10 or newer, this is ${process.versions.node}\n`)
@@ -13,8 +11,5 @@ process.removeAllListeners('warning')
 process.on('warning', (warning) => {
   if (warning.name !== 'ExperimentalWarning') process.stderr.write(`${warning.stack ?? warning.message}\n`)
 })
-
-// What Node makes of the modules is kept from one command to the next, which takes half of the time of the short ones.
-module.enableCompileCache()
 
 await import('../lib/cli/brain.js')

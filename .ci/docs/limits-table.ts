@@ -10,7 +10,8 @@ const PURPOSE: Readonly<Record<LimitName, string>> = {
     'one host call of an agentloop, as JSON text, such as the conversation that it sends to the model',
   activationBytes:
     'what an agentloop records in one activation beside its events: transcript, model requests, tool calls, kv; more fails the request `output_limit`',
-  emittedBytes: 'results and events of one activation together; a direct call counts as one activation',
+  emittedBytes:
+    'results and events of one activation together, without results of distributed tools (`max_output_bytes`); a direct call counts as one activation',
   modelCalls: 'model calls of one activation, those of its tools included',
   toolSecs: 'time of one tool call, from its start record; then its box is killed and the call ends `timeout`',
   turnSecs: 'time of one turn',

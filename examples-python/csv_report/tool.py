@@ -6,8 +6,9 @@ import csv
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Optional, TypedDict
 
-from brain_guest import Call, Failure, WithContent, emit, workspace_path
+from brain.patterns import Context, ToolError, WithContent, tool, workspace_path
 
 
 @dataclass
@@ -44,19 +45,67 @@ class Table:
         return [self.groups[name] for name in sorted(self.groups)]
 
 
-def run(call: Call) -> WithContent:
-    path = workspace_path(call.input["path"])
-    group_by, summed = call.input["group_by"], call.input.get("sum")
-    report = workspace_path(call.input["report"]) if "report" in call.input else path.with_suffix(".report.md")
-    table = _read(path, group_by, summed, call.options.get("delimiter", ","))
-    emit("csv_read", {"path": str(path), "rows": table.rows, "skipped": table.skipped})
-    text = _markdown(path.name, group_by, summed, table)
+@dataclass
+class Options:
+    delimiter: Annotated[str, {"minLength": 1, "maxLength": 1}] = ","
+
+
+class GroupRows(TypedDict):
+    group: str
+    rows: Annotated[int, {"minimum": 1}]
+
+
+class GroupSummary(GroupRows, total=False):
+    sum: float
+
+
+class ReportRows(TypedDict):
+    """What is in every report.
+
+    Attributes:
+        skipped: Rows whose number could not be read
+    """
+
+    report: str
+    rows: Annotated[int, {"minimum": 0}]
+    skipped: Annotated[int, {"minimum": 0}]
+    groups: list[GroupSummary]
+
+
+class Summary(ReportRows, total=False):
+    total: float
+
+
+@tool(
+    "Group the rows of a CSV file in the workspace by one column, sum another, and write the table as a Markdown report "
+    "beside it."
+)
+def csv_report(
+    path: Annotated[str, {"minLength": 1}],
+    group_by: str,
+    context: Context[Options],
+    sum: Optional[str] = None,
+    report: Optional[str] = None,
+) -> WithContent[Summary]:
+    """Reports.
+
+    Args:
+        path: A CSV file with a header row; relative paths mean the workspace
+        group_by: The column whose values make the groups
+        sum: The column of numbers to add up; without it, rows are only counted
+        report: Where the report goes; default: the CSV's path with the ending .report.md
+    """
+    table_path = workspace_path(path)
+    report_path = workspace_path(report) if report else table_path.with_suffix(".report.md")
+    table = _read(table_path, group_by, sum, context.options.delimiter)
+    context.emit("csv_read", {"path": str(table_path), "rows": table.rows, "skipped": table.skipped})
+    text = _markdown(table_path.name, group_by, sum, table)
     try:
-        report.parent.mkdir(parents=True, exist_ok=True)
-        report.write_text(text, encoding="utf-8")
+        report_path.parent.mkdir(parents=True, exist_ok=True)
+        report_path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Failure("cannot_write", f'Cannot write the report "{report}": {error.strerror}') from None
-    return WithContent(_summary(report, summed, table), text)
+        raise ToolError("cannot_write", f'Cannot write the report "{report_path}": {error.strerror}') from None
+    return WithContent(_summary(report_path, sum, table), text)
 
 
 def _read(path: Path, group_by: str, summed: str | None, delimiter: str) -> Table:
@@ -73,7 +122,7 @@ def _read(path: Path, group_by: str, summed: str | None, delimiter: str) -> Tabl
                     table.add(row[group_by] or "", number)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise Failure("cannot_read", f'Cannot read "{path}": {reason}') from None
+        raise ToolError("cannot_read", f'Cannot read "{path}": {reason}') from None
     return table
 
 
@@ -81,7 +130,7 @@ def _require_columns(path: Path, present: list[str], required: list[str]) -> Non
     for column in required:
         if column not in present:
             reason = f"it has {', '.join(present)}"
-            raise Failure("unknown_column", f'Cannot find the column "{column}" in "{path}": {reason}')
+            raise ToolError("unknown_column", f'Cannot find the column "{column}" in "{path}": {reason}')
 
 
 def _number(text: str | None) -> float | None:
@@ -92,13 +141,14 @@ def _number(text: str | None) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _summary(report: Path, summed: str | None, table: Table) -> dict:
-    groups = [
-        {"group": group.name, "rows": group.rows} | ({} if summed is None else {"sum": group.sum})
-        for group in table.sorted_groups()
-    ]
-    total = {} if summed is None else {"total": table.total}
-    return {"report": str(report), "rows": table.rows, "skipped": table.skipped, "groups": groups} | total
+def _summary(report: Path, summed: str | None, table: Table) -> Summary:
+    groups: list[GroupSummary] = [{"group": group.name, "rows": group.rows} for group in table.sorted_groups()]
+    summary: Summary = {"report": str(report), "rows": table.rows, "skipped": table.skipped, "groups": groups}
+    if summed is not None:
+        summary["total"] = table.total
+        for written, group in zip(groups, table.sorted_groups()):
+            written["sum"] = group.sum
+    return summary
 
 
 def _markdown(name: str, group_by: str, summed: str | None, table: Table) -> str:

@@ -3,38 +3,62 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
-from brain_guest import Call, Failure, emit, workspace_path
+from brain.patterns import Context, ToolError, tool, workspace_path
 
 # With paths of 200 bytes, this many entries still fit the megabyte that one result may have.
 MAX_ENTRIES = 4_000
 
 
-def run(call: Call) -> dict:
-    depth = call.options.get("depth", 1)
-    if type(depth) is not int or depth < 1:
-        raise Failure("invalid_options", f"Cannot list to depth {depth!r}: it must be a positive integer")
-    root = workspace_path(call.input["path"])
-    emit("inspect_started", {"path": str(root)})
-    entries: list[dict] = []
+@dataclass
+class Options:
+    depth: Annotated[int, "How many levels of directories to list", {"minimum": 1}] = 1
+
+
+Kind = Literal["file", "directory", "symlink", "other"]
+
+
+@dataclass
+class Entry:
+    path: str
+    kind: Kind
+    size: Annotated[int, {"minimum": 0}]
+
+
+@dataclass
+class Listing:
+    path: str
+    entries: list[Entry]
+    total_bytes: Annotated[int, {"minimum": 0}]
+    truncated: bool
+
+
+@tool("Inspect one path: what lies there, of which kind and how large. Relative paths mean the workspace.")
+def inspect(
+    path: Annotated[str, 'A file or directory, for example "notes" or "/workspace/notes"'], context: Context[Options]
+) -> Listing:
+    root = workspace_path(path)
+    context.emit("inspect_started", {"path": str(root)})
+    entries: list[Entry] = []
     try:
-        truncated = not _list(root, depth, entries)
+        truncated = not _list(root, context.options.depth, entries)
     except OSError as error:
-        raise Failure("cannot_inspect", f'Cannot inspect "{root}": {error.strerror}') from None
-    total = sum(entry["size"] for entry in entries)
-    return {"path": str(root), "entries": entries, "total_bytes": total, "truncated": truncated}
+        raise ToolError("cannot_inspect", f'Cannot inspect "{root}": {error.strerror}') from None
+    return Listing(str(root), entries, sum(entry.size for entry in entries), truncated)
 
 
-def _list(root: Path, depth: int, entries: list[dict]) -> bool:
+def _list(root: Path, depth: int, entries: list[Entry]) -> bool:
     """Adds what ``root`` is or holds; False when there was more than a result can hold."""
     if root.is_dir():
         return _list_directory(root, depth, entries)
-    entries.append({"path": str(root), "kind": "file", "size": root.stat().st_size})
+    entries.append(Entry(str(root), "file", root.stat().st_size))
     return True
 
 
-def _list_directory(directory: Path, depth: int, entries: list[dict]) -> bool:
+def _list_directory(directory: Path, depth: int, entries: list[Entry]) -> bool:
     with os.scandir(directory) as scan:
         children = sorted(scan, key=lambda child: os.fsencode(child.name))
     for child in children:
@@ -43,13 +67,13 @@ def _list_directory(directory: Path, depth: int, entries: list[dict]) -> bool:
         kind = _kind(child)
         # Only files are worth the round trip that their size costs.
         size = child.stat(follow_symlinks=False).st_size if kind == "file" else 0
-        entries.append({"path": str(directory / child.name), "kind": kind, "size": size})
+        entries.append(Entry(str(directory / child.name), kind, size))
         if kind == "directory" and depth > 1 and not _list_directory(directory / child.name, depth - 1, entries):
             return False
     return True
 
 
-def _kind(child: os.DirEntry) -> str:
+def _kind(child: os.DirEntry[str]) -> Kind:
     if child.is_symlink():
         return "symlink"
     if child.is_dir(follow_symlinks=False):

@@ -25,7 +25,11 @@ export class Boxes {
   run = async ({ arguments: { code }, signal }) => {
     const id = await this.#admitted()
     // Without the signal: a session that is made while its call goes away must be known, to be removed.
-    const { session_id } = await this.#json('POST', '/v1/sessions', sessionOf(id))
+    const { session_id } = await this.#json('POST', '/v1/sessions', sessionOf(id)).catch((error) => {
+      // It may be gone from the server, as after a new start with nothing kept.
+      this.#component = undefined
+      throw error
+    })
     const path = `/v1/sessions/${session_id}`
     try {
       const call = { input: { code }, deadline_ms: DEADLINE_MS }

@@ -7,6 +7,8 @@ import { ToolFailure } from '../tool-service.mjs'
 /** One name of a path: no separator, nothing that a file system or a terminal reads in its own way, no `.` at the start. */
 const NAME = /^[\p{L}\p{N}_-][\p{L}\p{N} ._-]{0,99}$/u
 const MAX_DEPTH = 8
+/** What file systems take: a letter may have four bytes. */
+const MAX_NAME_BYTES = 255
 
 /** Of each session. */
 const MAX_FILES = 200
@@ -54,12 +56,15 @@ export class SessionFiles {
   read = async (call) => {
     const folder = this.#folderOf(call)
     const file = await inside(folder, call.arguments.path)
-    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW).catch(() => {
+    // Not waiting for a writer either, should somebody have put a pipe there.
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+    const handle = await open(file, flags).catch(() => {
       throw new ToolFailure(`There is no file ${JSON.stringify(call.arguments.path)}`)
     })
     try {
-      const { size } = await handle.stat()
-      if (size > MAX_FILE_BYTES) throw new ToolFailure('The file is too large')
+      const found = await handle.stat()
+      if (!found.isFile()) throw new ToolFailure(`${JSON.stringify(call.arguments.path)} is no file`)
+      if (found.size > MAX_FILE_BYTES) throw new ToolFailure('The file is too large')
       return { structured_content: { text: await handle.readFile('utf8') } }
     } finally {
       await handle.close()
@@ -112,7 +117,8 @@ export class SessionFiles {
 /** @returns {Promise<string>} where a path of a session is @throws {ToolFailure} for one that is none, or leads elsewhere */
 async function inside(folder, path) {
   const names = path.split('/')
-  if (names.length > MAX_DEPTH || !names.every((name) => NAME.test(name)))
+  const isName = (name) => NAME.test(name) && Buffer.byteLength(name) <= MAX_NAME_BYTES
+  if (names.length > MAX_DEPTH || !names.every(isName))
     throw new ToolFailure(
       `${JSON.stringify(path)} is no path: use names such as notes/today.txt, up to ${MAX_DEPTH} deep`,
     )

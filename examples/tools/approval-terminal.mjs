@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { printable } from '../tool-service.mjs'
 
-/** So many digits of a digest are typed. Among 64 questions 48 bits are one question's. */
+/** So many digits of a digest are typed. Among 64 questions 48 bits that nobody could choose are one question's. */
 const TYPED_DIGITS = 12
 
 /** Shows each question on the terminal, and takes `yes DIGEST` and `no DIGEST` from it. */

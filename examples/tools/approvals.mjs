@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { text, ToolFailure } from '../tool-service.mjs'
 import { digestOf } from './canonical-json.mjs'
 
@@ -36,8 +37,9 @@ export class Approvals {
   ask = async (call) => {
     if (this.#waiting.size >= MAX_WAITING) throw new ToolFailure('Too many questions wait for the operator')
     const { tenantId, sessionId, callId, arguments: given, signal } = call
-    // Over the call too: the same question asked twice is answered twice.
-    const digest = digestOf({ tenantId, sessionId, callId, arguments: given })
+    // Over the call too: the same question asked twice is answered twice. And over what nobody knows beforehand: else two
+    // questions could be looked for whose digests begin alike, for an answer that is meant for one to count for the other.
+    const digest = digestOf({ tenantId, sessionId, callId, arguments: given, salt: randomUUID() })
     const asked = { digest, tenantId, sessionId, callId, arguments: given }
     const { promise, resolve } = withResolvers()
     const timer = setTimeout(() => resolve('timeout'), this.#limits.waitSeconds * 1000)

@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path'
 import { buildTools } from '../authoring/build/build-tools.ts'
 import type { BuiltTool } from '../authoring/build/tool-builder.ts'
-import { failureText } from './failure-text.ts'
+import { explainFailure } from './explain-failure.ts'
 import { openProgress } from './progress.ts'
 import type { Environment } from './environment.ts'
 
@@ -40,7 +40,7 @@ export async function printBuild(
     return 0
   } catch (error) {
     progress.stop()
-    process.stderr.write(`${failureText(error)}\n`)
+    process.stderr.write(`${explainFailure(error)}\n`)
     return 1
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop)

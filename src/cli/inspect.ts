@@ -2,18 +2,25 @@ import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { type Finding, lint } from '../authoring/schema-lint/lint.ts'
+import { PROVIDERS, providerSchema } from '../authoring/schema-lint/provider-schema.ts'
 import { openLocalBrain, worldOf } from '../compose/local-brain.ts'
 import { BrainError } from '../kernel/errors.ts'
+import type { JsonObject } from '../kernel/json.ts'
 import type { Component, ComponentRole } from '../sandbox/sandbox.ts'
 import type { Environment } from './environment.ts'
-import { grantsFor } from './inspect/grants-for.ts'
+import { grantsFor, type NeededGrant } from './inspect/grants-for.ts'
 import { clipped, printable } from './printable.ts'
 import { cacheDirectoryOf } from './tool/cache-directory.ts'
 import { noteWarnings, type Outputs, standardOutputs } from './tool/command-outputs.ts'
 import { readBounded } from './tool/json-argument.ts'
 import { configOf } from './tool/tool-setting.ts'
 
-export type InspectFlags = { readonly json?: boolean }
+export type InspectFlags = {
+  readonly json?: boolean
+  /** Print the tool as this provider takes it, and nothing else. */
+  readonly schema?: string
+}
 
 const TEXT_WIDTH = 2000
 
@@ -28,7 +35,9 @@ type Report = {
   readonly world?: string
   readonly metadata?: Component['metadata'] | null
   readonly imports?: readonly string[]
-  readonly grants?: readonly { readonly flag: string; readonly for: string }[]
+  readonly grants?: readonly NeededGrant[]
+  /** What providers of models make of it. */
+  readonly findings?: readonly Finding[]
 }
 
 /**
@@ -49,10 +58,25 @@ export async function inspectComponent(
     cacheDirectory: cacheDirectoryOf(env),
     logger: noteWarnings(outputs),
   })
+  if (flags.schema !== undefined) {
+    const { metadata } = await brain.admit(bytes)
+    outputs.out(JSON.stringify(schemaFor(file, flags.schema, metadata), null, 2))
+    return 0
+  }
   const report = await describe(file, bytes, (role) => brain.admit(bytes, role))
   if (flags.json === true) outputs.out(JSON.stringify(report))
   else for (const line of linesOf(report)) outputs.out(line)
   return report.admitted ? 0 : 1
+}
+
+function schemaFor(file: string, provider: string, metadata: Component['metadata']): JsonObject {
+  const known = PROVIDERS.find((one) => one === provider)
+  const fail = (reason: string): never => {
+    throw new BrainError('invalid_request', `Cannot print the schema of ${JSON.stringify(file)}: ${reason}`)
+  }
+  if (known === undefined) return fail(`--schema is one of ${PROVIDERS.join(', ')}`)
+  if (metadata === undefined) return fail('it has no metadata; build it with brain build')
+  return providerSchema(metadata, known)
 }
 
 async function describe(
@@ -69,7 +93,13 @@ async function describe(
   }
   try {
     const { role, metadata, imports } = await admitAsEither(admit)
-    const found = { world: worldOf(role), metadata: metadata ?? null, imports, grants: grantsFor(imports) }
+    const found = {
+      world: worldOf(role),
+      metadata: metadata ?? null,
+      imports,
+      grants: grantsFor(imports),
+      ...(metadata === undefined ? {} : { findings: lint(metadata) }),
+    }
     return { ...facts, admitted: true, ...found }
   } catch (error) {
     if (!(error instanceof BrainError) || error.code === 'sandbox_unavailable') throw error
@@ -113,5 +143,7 @@ function* linesOf(report: Report): Generator<string> {
   }
   yield row('imports', (report.imports ?? []).join(' '))
   for (const { flag, for: what } of report.grants ?? []) yield row('may use', `${what}, when granted with ${flag}`)
+  for (const { provider, severity, path, problem, remedy } of report.findings ?? [])
+    yield row(severity, `${provider} ${path}: ${problem}; ${remedy}`)
   yield row('verdict', 'admitted')
 }

@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 import { newProject, TEMPLATES, type Template } from '../authoring/new-project.ts'
-import { failureText } from './failure-text.ts'
+import { explainFailure } from './explain-failure.ts'
 
 export type NewCommandOptions = { readonly packages?: string | undefined; readonly json?: boolean | undefined }
 
@@ -49,7 +49,7 @@ export async function printNew(
     )
     return 0
   } catch (error) {
-    process.stderr.write(`${failureText(error)}\n`)
+    process.stderr.write(`${explainFailure(error)}\n`)
     return 1
   }
 }

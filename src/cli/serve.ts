@@ -3,12 +3,15 @@ import { composeBrain, type Brain } from '../compose.ts'
 import { readConfig } from '../compose/read-config.ts'
 import type { Config } from '../config/config.ts'
 import type { Environment } from './environment.ts'
+import { rereadOnHangup } from './reread-on-hangup.ts'
 
 /** How long running work may go on after SIGTERM. */
 const GRACE_MS = 10_000
 
 /**
- * Runs the server until it is told to stop (contract A1). Prints one line when it listens; logs go to stderr.
+ * Runs the server until it is told to stop (contract A1). Prints one line when it listens; logs go to stderr. A host
+ * config is read again at SIGHUP.
+ *
  * @throws ConfigError, BrainError when it cannot start
  */
 export async function serve(env: Environment, hostConfig?: string): Promise<void> {
@@ -21,6 +24,12 @@ export async function serve(env: Environment, hostConfig?: string): Promise<void
     await brain[Symbol.asyncDispose]()
     throw error
   }
+  if (hostConfig !== undefined)
+    rereadOnHangup({
+      read: () => readConfig(env, hostConfig),
+      adopt: (settings) => brain.adopt(settings),
+      logger,
+    })
   process.stdout.write(startLine(brain, config))
   await stopSignal()
   logger.info({}, 'stopping: no new work is taken')

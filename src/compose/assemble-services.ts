@@ -1,7 +1,7 @@
 import type { BrainError } from '../kernel/errors.ts'
 import type { Logger } from '../kernel/logger.ts'
 import type { ToolFailure } from '../contract/tool-failure.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, HostSettings } from '../config/config.ts'
 import { workspaceName } from '../sandbox/brain-env.ts'
 import { Catalog } from '../session/catalog.ts'
 import { ComponentRegistry } from '../session/component-registry.ts'
@@ -35,6 +35,8 @@ export type Services = {
 
 type Surroundings = {
   readonly logger: Logger
+  /** What the host config says now. */
+  readonly settings: () => HostSettings
   /** Under which environments and tool services reach this process. */
   readonly baseUrl: () => string
   /** How an error reads as the kept answer of a request. */
@@ -44,12 +46,12 @@ type Surroundings = {
 export function assembleServices(
   config: Config,
   adapters: Adapters,
-  { logger, baseUrl, encodeError }: Surroundings,
+  { logger, settings, baseUrl, encodeError }: Surroundings,
 ): Services {
   const { limits } = config
   const { journal, sandbox, components } = adapters
   const inspections = new Inspections()
-  const executors = openExecutors(config, { ...adapters, inspections, logger, baseUrl })
+  const executors = openExecutors(config, { ...adapters, inspections, logger, settings, baseUrl })
   const { dispatcher, loops } = executors
   const sessions = new Sessions({
     ...adapters,
@@ -60,7 +62,7 @@ export function assembleServices(
     defaultIdleTtlMs: config.sessionIdleTtlMs,
   })
   const requests = new Requests({ journal, encodeError })
-  const catalog = new Catalog(config.toolServices)
+  const catalog = new Catalog(() => settings().toolServices)
   const service = new SessionService({ ...adapters, catalog, loops, sessions, requests, dispatcher })
   const assertTakesWork = (): void => service.assertTakesWork()
   const events = new EventFeed(sessions, limits)

@@ -19,6 +19,7 @@ import { loadTranspiler } from '../sandbox/admission/transpiler/program.ts'
 import type { Component, ComponentRole, SandboxLevel } from '../sandbox/sandbox.ts'
 import { parseCreateRequest } from '../session/create-request.ts'
 import { answerOf } from '../session/direct-calls.ts'
+import type { ClaimInHand } from '../session/requests.ts'
 import type { Services } from './assemble-services.ts'
 import { type LocalItem, toLocalItem } from './local-item.ts'
 import type { Adapters } from './open-adapters.ts'
@@ -58,6 +59,8 @@ export type LocalBrain = AsyncDisposable & {
    * @throws BrainError as that does
    */
   createSession(request: Json): Promise<SessionId>
+  /** Ends a session, which gives its boxes up. */
+  endSession(session: SessionId): Promise<void>
   /** Makes a direct call and waits for its end. @throws BrainError when it cannot be started */
   call(session: SessionId, call: LocalCall): Promise<LocalAnswer>
 }
@@ -97,6 +100,7 @@ export async function openLocalBrain(options: LocalBrainOptions): Promise<LocalB
   const adapters = await openAdapters(config, { journal, logger, level, transpiler, openSandbox }, stack)
   const services = assembleServices(config, adapters, {
     logger,
+    settings: () => config,
     baseUrl: () => 'http://127.0.0.1',
     encodeError: noAnswer,
   })
@@ -158,6 +162,12 @@ const NO_BOX = new Set(['environment_not_ready', 'overloaded'])
 const isEndOf = (record: JournalRecord, sequence: number): boolean =>
   (dataOf(record, 'tool_call_ended') ?? dataOf(record, 'tool_call_failed'))?.sequence === sequence
 
+/** Nothing here is asked for twice. */
+const newClaim = (): ClaimInHand => ({
+  claim: { scope: 'local', key: crypto.randomUUID(), digest: '' },
+  made: () => {},
+})
+
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
@@ -204,10 +214,13 @@ class Local implements LocalBrain {
   }
 
   async createSession(request: Json): Promise<SessionId> {
-    const claim = { scope: 'local', key: crypto.randomUUID(), digest: '' }
     const parsed = parseCreateRequest(request)
-    const summary = await this.#parts.services.service.create(localTenant, parsed, { claim, made: () => {} })
+    const summary = await this.#parts.services.service.create(localTenant, parsed, newClaim())
     return parseSessionId(summary.session_id)
+  }
+
+  async endSession(session: SessionId): Promise<void> {
+    await this.#parts.services.service.end(localTenant, session, newClaim())
   }
 
   async call(session: SessionId, { signal, onItem = () => {}, ...call }: LocalCall): Promise<LocalAnswer> {

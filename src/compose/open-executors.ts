@@ -7,7 +7,7 @@ import { componentBinding } from '../bindings/component/component-binding.ts'
 import { hostBinding } from '../bindings/host/host-binding.ts'
 import { toolServiceBinding } from '../bindings/tool-service/tool-service-binding.ts'
 import type { Adapters } from './open-adapters.ts'
-import { type Config, isLoopback } from '../config/config.ts'
+import { type Allowance, type Config, type HostSettings, isLoopback } from '../config/config.ts'
 import { Dispatcher } from '../dispatch/dispatcher.ts'
 import { Callbacks } from '../dispatch/environments/callbacks.ts'
 import { type Environments, openEnvironments } from '../dispatch/environments/environments.ts'
@@ -29,25 +29,27 @@ export type Executors = {
 
 type Parts = Pick<Adapters, 'schemas' | 'sandbox' | 'components' | 'callLogs' | 'hosts' | 'credentials'> & {
   readonly logger: Logger
+  /** What the host config says now. */
+  readonly settings: () => HostSettings
   /** Under which environments and tool services reach this server. */
   readonly baseUrl: () => string
   readonly inspections: Inspections
 }
 
 export function openExecutors(config: Config, parts: Parts): Executors {
-  const { schemas, sandbox, components, callLogs, hosts, credentials, logger, baseUrl, inspections } = parts
-  const { limits, tenants, listen } = config
-  const brainEnv = new BrainEnv(new Map(tenants.map(({ id, allow }) => [id, allow])), (name) =>
-    config.secrets.get(name),
-  )
-  // Loopback is one person's: of many tenants none is to reach what others have there.
-  const isLocal = isLoopback(listen.host) && tenants.length === 1
-  const urls = new Map(
-    tenants.map(({ id, allow }) => [id, new EnvironmentUrls({ allow: allow.environmentUrls, isLocal })]),
-  )
-  const nowhere = new EnvironmentUrls({ allow: [], isLocal })
+  const { schemas, sandbox, components, callLogs, hosts, credentials, logger, baseUrl, inspections, settings } = parts
+  const { limits, listen } = config
+  const allowanceOf = (tenant: string): Allowance | undefined =>
+    settings().tenants.find(({ id }) => id === tenant)?.allow
+  const brainEnv = new BrainEnv(allowanceOf, (name) => settings().secrets.get(name))
+  const urls = (tenant: string): EnvironmentUrls => {
+    // Loopback is one person's: of many tenants none is to reach what others have there.
+    const isLocal = isLoopback(listen.host) && settings().tenants.length === 1
+    const allowance = allowanceOf(tenant)
+    return new EnvironmentUrls({ allow: allowance === undefined ? [] : allowance.environmentUrls, isLocal })
+  }
   const elsewhere = new HttpEnvironments({
-    urls: (tenant) => urls.get(tenant) ?? nowhere,
+    urls,
     credentialOf: async (session, name) => credentialIn(readSecrets(await credentials.get(session)), name),
     limits,
     logger,
@@ -59,8 +61,8 @@ export function openExecutors(config: Config, parts: Parts): Executors {
       hostBinding(hosts),
       environmentBinding({ environments: elsewhere, callbacks }),
       toolServiceBinding({
-        services: config.toolServices,
-        secret: (name) => config.toolTokens.get(name),
+        services: () => settings().toolServices,
+        secret: (name) => settings().toolTokens.get(name),
         proxies: config.proxies,
         inspect: ({ tenant, session }) => ({ ...inspections.open(tenant, session), brainUrl: baseUrl() }),
         logger,

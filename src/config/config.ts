@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { LIMITS, type LimitName, type Limits } from '../contract/limits.ts'
+import { BEARER_TOKEN } from '../kernel/bearer-token.ts'
 import { messageOf } from '../kernel/errors.ts'
 import { localTenant, type TenantId } from '../kernel/ids.ts'
 import { parseProxyRules, type ProxyRules } from '../kernel/net/proxy-rules.ts'
@@ -57,6 +58,9 @@ export type Config = {
   readonly searchPath: string | undefined
   readonly limits: Limits
 }
+
+/** What a host config says, which may be read again while the server runs (contract A4, A16). */
+export type HostSettings = Pick<Config, 'tenants' | 'toolServices' | 'toolTokens' | 'secrets'>
 
 /** Thrown with every problem of the configuration at once. */
 export class ConfigError extends Error {
@@ -117,7 +121,11 @@ const networkOrigin = z.string().transform((text, context) => {
 const environmentSchema = z.object({
   BRAIN_LISTEN: listen,
   BRAIN_DATA_DIR: z.string().min(1, 'must not be empty').default('brain-data'),
-  BRAIN_API_TOKEN: z.string().min(1, 'must not be empty: leave it unset for no token').optional(),
+  BRAIN_API_TOKEN: z
+    .string()
+    .min(1, 'must not be empty: leave it unset for no token')
+    .refine((text) => text === '' || BEARER_TOKEN.test(text), 'holds characters that no header may have')
+    .optional(),
   BRAIN_PUBLIC_URL: publicUrl.optional(),
   BRAIN_CORS_ORIGINS: list.pipe(z.array(origin)),
   BRAIN_ENV_SECRET_ALLOW: list,

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { readFileSync, statSync } from 'node:fs'
 import { z } from 'zod'
 import { BEARER_TOKEN } from '../kernel/bearer-token.ts'
@@ -6,7 +7,8 @@ import { isIdentifier } from '../kernel/ids.ts'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../kernel/json.ts'
 import { parseOrigin } from '../contract/network-origin.ts'
 import { jsonObjectSchema } from '../contract/message-schema.ts'
-import { lineOf } from './json-place.ts'
+import { jsonFaults } from './json-faults.ts'
+import { lineAt, lineOf } from './json-place.ts'
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 const MIB = 1024 * 1024
@@ -27,7 +29,8 @@ const origin = z
 const url = z
   .string()
   .max(2048)
-  .refine((text) => /^https?:\/\//i.test(text) && URL.canParse(text), 'must be an http or https URL')
+  .refine((text) => /^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text), 'must be an http or https URL')
+  .refine((text) => !text.includes('#'), 'must hold no fragment, which would not be sent')
   .refine(
     (text) => !URL.canParse(text) || (new URL(text).username === '' && new URL(text).password === ''),
     'must hold no user or password: give token_env',
@@ -94,30 +97,70 @@ export async function readHostConfig(
   faultOf: FaultOfSchema,
 ): Promise<ReadHostConfig> {
   let text: string
-  let value: Json
   try {
-    const { size } = statSync(path)
-    if (size > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`)
-    text = readFileSync(path, 'utf8')
-    value = parseJson(text, path)
+    text = readText(path)
   } catch (error) {
     return { file: undefined, problems: [`${path}: ${messageOf(error)}`] }
   }
+  const faults = jsonFaults(text)
+  if (faults.length > 0) {
+    const told = faults.map(
+      ({ at, place, reason }) =>
+        () =>
+          `${path}:${lineAt(text, at)}: ${nameOf(place)}${reason}`,
+    )
+    return { file: undefined, problems: firstOf(told) }
+  }
+  const value = parseJson(text, path)
   const parsed = hostConfigSchema.safeParse(value)
-  const found: Problem[] = parsed.success
-    ? []
-    : parsed.error.issues.map(({ path: place, message }) => ({ place, message }))
+  const found: Problem[] = parsed.success ? [] : parsed.error.issues.flatMap(problemsOfIssue)
   found.push(...(await schemaProblems(value, faultOf)))
   if (parsed.success) found.push(...referenceProblems(parsed.data, env))
-  const problems = found.map(({ place, message }) => `${path}:${lineOf(text, place)}: ${nameOf(place)}${message}`)
+  const problems = firstOf(
+    found.map(
+      ({ place, message }) =>
+        () =>
+          `${path}:${lineOf(text, place)}: ${nameOf(place)}${message}`,
+    ),
+  )
   return { file: parsed.success && problems.length === 0 ? parsed.data : undefined, problems }
+}
+
+/** To find a line takes as long as the file is; who has more to mend than this begins somewhere. */
+const MOST_PROBLEMS = 100
+
+function firstOf(problems: readonly (() => string)[]): readonly string[] {
+  const told = problems.slice(0, MOST_PROBLEMS).map((problem) => problem())
+  return problems.length > MOST_PROBLEMS ? [...told, `… and ${problems.length - MOST_PROBLEMS} more`] : told
+}
+
+/** @throws Error saying why the file cannot be read as text */
+function readText(path: string): string {
+  const { size } = statSync(path)
+  if (size > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`)
+  const bytes = readFileSync(path)
+  if (!isUtf8(bytes)) throw new Error('it is not UTF-8')
+  // Without the byte order mark that some editors write.
+  return new TextDecoder().decode(bytes)
+}
+
+/** Members that nobody knows are told of where they stand, what is missing where it should be. */
+function problemsOfIssue(issue: z.core.$ZodIssue): readonly Problem[] {
+  const { path: place, message } = issue
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ place: [...place, key], message: 'is no member that this server knows' }))
+  const isMissing = issue.code === 'invalid_type' && message.endsWith('received undefined')
+  return [{ place, message: isMissing ? 'is missing' : message }]
 }
 
 type Problem = { readonly place: readonly PropertyKey[]; readonly message: string }
 
 /** tools[2].url */
 const nameOf = (place: readonly PropertyKey[]): string => {
-  const steps = place.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`))
+  const steps = place.map((step) => {
+    if (typeof step === 'number') return `[${step}]`
+    return /^[\w$-]+$/.test(String(step)) ? `.${String(step)}` : `[${JSON.stringify(step)}]`
+  })
   return steps.length === 0 ? '' : `${steps.join('').replace(/^\./, '')}: `
 }
 

@@ -6,8 +6,11 @@ export function lineOf(text: string, path: readonly PropertyKey[]): number {
     if (next === undefined) break
     at = next
   }
-  return text.slice(0, at).split('\n').length
+  return lineAt(text, at)
 }
+
+/** The line of a character, from 1. */
+export const lineAt = (text: string, at: number): number => text.slice(0, at).split('\n').length
 
 const BLANK = /[\s,:]/
 const skip = (text: string, at: number): number => {
@@ -35,7 +38,8 @@ function endOf(text: string, at: number): number {
   return text.length
 }
 
-function endOfString(text: string, at: number): number {
+/** Where a text that begins at `at` is over. */
+export function endOfString(text: string, at: number): number {
   for (let next = at + 1; next < text.length; next++) {
     if (text[next] === '\\') next++
     else if (text[next] === '"') return next + 1

@@ -1,6 +1,6 @@
 import { isIdentifier } from '../kernel/ids.ts'
 import { isJsonObject, type Json, type JsonObject } from '../kernel/json.ts'
-import { MAX_MESSAGE_LENGTH } from '../kernel/errors.ts'
+import { clip, MAX_MESSAGE_LENGTH } from '../kernel/errors.ts'
 
 /** How a tool failed: `code` is an identifier, `message` for people and models, at most 4096 characters. */
 export type ToolError = {
@@ -78,14 +78,33 @@ export const FIXED_SENTENCES = {
   unknown: 'It is not known whether the tool did its work: it may have been done.',
 } as const
 
-/** The result that a loop is shown for an output (contract 3.3). */
+/** Whether the work of a call that ended so may have been done although it has no result (contract A5). */
+export function isOutcomeUnknown(outcome: Outcome): boolean {
+  if (outcome.status === 'ok') return false
+  if (outcome.status !== 'error') return true
+  const { details = null } = outcome.error
+  return isJsonObject(details) && details['unknown_outcome'] === true
+}
+
+/** An error as models read it: one after which the work may have been done says so. */
+export function shownError(outcome: Outcome & { readonly status: 'error' }): ToolError {
+  const { error } = outcome
+  if (!isOutcomeUnknown(outcome)) return error
+  const doubt = FIXED_SENTENCES.unknown
+  return {
+    ...error,
+    message: `${clip(error.message, MAX_MESSAGE_LENGTH - doubt.length - 2).replace(/\.$/, '')}. ${doubt}`,
+  }
+}
+
+/** The result that a loop is shown for an output (contract 3.3, A5). */
 export function toToolResult(callId: string, output: ToolOutput): ToolResult {
   const content = output.content === undefined ? {} : { content: output.content }
   switch (output.status) {
     case 'ok':
       return { call_id: callId, output: output.value, is_error: false, ...content }
     case 'error':
-      return { call_id: callId, output: output.error, is_error: true, ...content }
+      return { call_id: callId, output: shownError(output), is_error: true, ...content }
     case 'timeout':
     case 'cancelled':
     case 'unknown': {

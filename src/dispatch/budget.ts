@@ -15,6 +15,11 @@ export class Budget {
     this.#limits = limits
   }
 
+  /** For a call whose results are bounded by something else, and which asks no model: nothing of it is counted. */
+  withoutEmissions(): Budget {
+    return new Budget({ ...this.#limits, emittedBytes: 0 })
+  }
+
   /**
    * Charges an emission and writes it; one that could not be written is not paid for.
    *

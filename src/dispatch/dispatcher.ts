@@ -156,6 +156,11 @@ export class Dispatcher {
     return { kind: 'tool_call_started', data, ...(request.origin === undefined ? {} : { origin: request.origin }) }
   }
 
+  #budgetOf({ place, request: { budget } }: Resolved): Budget {
+    const { boundsResults = false } = this.#parts.bindings.get(place.environment.driver) ?? {}
+    return boundsResults ? budget.withoutEmissions() : budget
+  }
+
   #send(session: CallingSession, call: Resolved, started: Started): Execution {
     const { record, input } = started
     const { request, tool, entry, place } = call
@@ -168,7 +173,7 @@ export class Dispatcher {
       callLogs,
       logger,
       model: session.model,
-      budget: request.budget,
+      budget: this.#budgetOf(call),
       sequence: record.sequence,
       callId: request.invocation.call_id,
       tool: tool.name,

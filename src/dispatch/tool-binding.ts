@@ -114,6 +114,8 @@ export interface ToolBinding {
   operate(operation: EnvironmentOperation): Promise<OperationReceipt>
   /** The bound of a call of this tool, milliseconds, in place of the server's (contract A9). */
   timeoutMs?(tool: string): number | undefined
+  /** Its results have a bound that the operator has set for each tool, which replaces BRAIN_MAX_EMITTED_BYTES. */
+  readonly boundsResults?: true
   /** Sends the call, once. Never throws: what goes wrong is the receipt. */
   start(call: BoundCall, services: CallServices): RunningCall
 }

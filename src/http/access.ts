@@ -3,9 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { BrainError } from '../kernel/errors.ts'
 import type { TenantId } from '../kernel/ids.ts'
 
+type Tenant = { readonly id: TenantId; readonly tokens: readonly string[] }
+
 export type AccessRules = {
-  /** Whose tokens open what; a single tenant without one is whoever reaches a loopback server. */
-  readonly tenants: readonly { readonly id: TenantId; readonly tokens: readonly string[] }[]
+  /** Whose tokens open what, as it is now; a single tenant without one is whoever reaches a loopback server. */
+  readonly tenants: () => readonly Tenant[]
   /** Host names under which the server may be addressed; against DNS rebinding (design 5). */
   readonly hosts: readonly string[]
   /** Origins of pages that may call the server. */
@@ -20,17 +22,14 @@ const digestOf = (text: string): Buffer => createHash('sha256').update(text).dig
 
 /** Decides who a request is from, and refuses what a browser page should not be able to send (design 5). */
 export class Access {
-  readonly #tokens: readonly { readonly digest: Buffer; readonly tenant: TenantId }[]
-  /** Who everybody is where there are no tokens. */
-  readonly #everybody: TenantId | undefined
+  readonly #tenants: () => readonly Tenant[]
+  #known: Known
   readonly #hosts: ReadonlySet<string>
   readonly #origins: ReadonlySet<string>
 
   constructor(rules: AccessRules) {
-    this.#tokens = rules.tenants.flatMap(({ id: tenant, tokens }) =>
-      tokens.map((token) => ({ digest: digestOf(token), tenant })),
-    )
-    this.#everybody = this.#tokens.length === 0 ? rules.tenants[0]?.id : undefined
+    this.#tenants = rules.tenants
+    this.#known = knownOf(rules.tenants())
     this.#hosts = new Set(rules.hosts)
     this.#origins = new Set(rules.corsOrigins)
   }
@@ -58,17 +57,53 @@ export class Access {
 
   /** @throws BrainError `unauthorized` */
   tenantOf(request: FastifyRequest): TenantId {
-    if (this.#everybody !== undefined) return this.#everybody
-    const given = digestOf(bearerOf(request))
-    let found: TenantId | undefined
-    // Every token is compared, whichever fits: how long that takes tells nothing.
-    for (const { digest, tenant } of this.#tokens) if (timingSafeEqual(given, digest)) found = tenant
+    const found = this.tenantWith(bearerOf(request))
     if (found !== undefined) return found
     throw new BrainError(
       'unauthorized',
       'Cannot authenticate: send "Authorization: Bearer" with a token of this server (BRAIN_API_TOKEN, or a tenant\'s)',
     )
   }
+
+  /** Who comes with a token, which may be everybody who comes. */
+  tenantWith(token: string): TenantId | undefined {
+    return this.#now().everybody ?? this.ownerOf(token)
+  }
+
+  /** Whose token this is, if it is anybody's. */
+  ownerOf(token: string): TenantId | undefined {
+    const given = digestOf(token)
+    let found: TenantId | undefined
+    // Every token is compared, whichever fits: how long that takes tells nothing.
+    for (const { digest, tenant } of this.#now().tokens) if (timingSafeEqual(given, digest)) found = tenant
+    return found
+  }
+
+  /** Whether there is such a tenant. */
+  knows(tenant: TenantId): boolean {
+    return this.#now().tenants.some(({ id }) => id === tenant)
+  }
+
+  #now(): Known {
+    const tenants = this.#tenants()
+    if (tenants !== this.#known.tenants) this.#known = knownOf(tenants)
+    return this.#known
+  }
+}
+
+/** Tenants with what their tokens are compared by. */
+type Known = {
+  readonly tenants: readonly Tenant[]
+  readonly tokens: readonly { readonly digest: Buffer; readonly tenant: TenantId }[]
+  /** Who everybody is where there are no tokens. */
+  readonly everybody: TenantId | undefined
+}
+
+function knownOf(tenants: readonly Tenant[]): Known {
+  const tokens = tenants.flatMap(({ id: tenant, tokens: own }) =>
+    own.map((token) => ({ digest: digestOf(token), tenant })),
+  )
+  return { tenants, tokens, everybody: tokens.length === 0 ? tenants[0]?.id : undefined }
 }
 
 /** The bearer token of a request; empty when there is none. */

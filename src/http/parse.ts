@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { FastifyRequest } from 'fastify'
+import { parseTraceparent } from '../kernel/traceparent.ts'
 import { BrainError } from '../kernel/errors.ts'
 import { parseJson, type Json } from '../kernel/json.ts'
 import type { TenantId } from '../kernel/ids.ts'
@@ -90,17 +91,9 @@ export function respondAsync(request: FastifyRequest): boolean {
   )
 }
 
-/** `traceparent` of W3C Trace Context; one that is malformed or all zeros is none, as that says. */
-export function traceparentOf(request: FastifyRequest): string | undefined {
-  const { traceparent } = request.headers
-  const match =
-    typeof traceparent === 'string'
-      ? /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/.exec(traceparent)
-      : null
-  if (match === null || match[1] === 'ff' || /^0+$/.test(match[2] ?? '') || /^0+$/.test(match[3] ?? ''))
-    return undefined
-  return match[0]
-}
+/** The trace that a request belongs to (contract A16). */
+export const traceparentOf = (request: FastifyRequest): string | undefined =>
+  parseTraceparent(request.headers['traceparent'])?.text
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -7,6 +7,8 @@ export type McpCall = {
   readonly arguments: JsonObject
   /** Where a tool runs that is placed in several environments. */
   readonly environment?: string
+  /** The W3C trace that the client says the call belongs to. */
+  readonly traceparent?: string
   /** Ends the call, as cancelled. */
   readonly signal: AbortSignal
   /** Told what the tool shows while it works, one line of text each; absent when the client did not ask for it. */

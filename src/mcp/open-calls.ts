@@ -1,7 +1,10 @@
 import { BrainError } from '../kernel/errors.ts'
 
-/** Calls that may be open at once through MCP, of all clients together. */
+/** Calls that may be open at once through MCP, of all clients together; and cancellations that wait for their calls. */
 const MOST_OPEN = 1024
+
+/** How much earlier than its call a cancellation may be here: both are under way at once, on two connections. */
+const EARLY_MS = 10_000
 
 /**
  * The calls of MCP clients that wait for their answers, so that a message of its own can cancel one. Between calls
@@ -10,6 +13,8 @@ const MOST_OPEN = 1024
 export class OpenCalls {
   readonly #most: number
   readonly #named = new Map<string, AbortController>()
+  /** When calls were cancelled that are not known yet. */
+  readonly #early = new Map<string, number>()
   #open = 0
 
   constructor(most = MOST_OPEN) {
@@ -27,6 +32,7 @@ export class OpenCalls {
     if (key !== undefined && this.#named.has(key))
       throw new BrainError('invalid_request', `Cannot call: a request with id ${JSON.stringify(call.request)} is open`)
     const stop = new AbortController()
+    if (key !== undefined && this.#wasCancelled(key)) stop.abort()
     if (key !== undefined) this.#named.set(key, stop)
     this.#open++
     try {
@@ -37,10 +43,22 @@ export class OpenCalls {
     }
   }
 
-  /** Harmless when there is no such call any more. */
+  /** Harmless when there is no such call any more. One that comes in a moment is cancelled at once. */
   cancel(call: CallName): void {
     const key = keyOf(call)
-    if (key !== undefined) this.#named.get(key)?.abort()
+    if (key === undefined) return
+    const stop = this.#named.get(key)
+    if (stop !== undefined) return stop.abort()
+    this.#early.delete(key)
+    this.#early.set(key, performance.now())
+    const [oldest] = this.#early.keys()
+    if (this.#early.size > this.#most && oldest !== undefined) this.#early.delete(oldest)
+  }
+
+  #wasCancelled(key: string): boolean {
+    const at = this.#early.get(key)
+    this.#early.delete(key)
+    return at !== undefined && performance.now() - at < EARLY_MS
   }
 }
 

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs'
 import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server'
 import { BrainError, clip } from '../kernel/errors.ts'
 import type { JsonObject } from '../kernel/json.ts'
+import { parseTraceparent } from '../kernel/traceparent.ts'
 import type { McpCall, OfferedTools } from './offered-tools.ts'
-import { ENVIRONMENT_META } from './to-mcp-tool.ts'
+import { ENVIRONMENT_META, TRACE_META } from './to-mcp-tool.ts'
 
 /** Counts a call while it is open, and gives it what else may end it than a lost connection. */
 export type During = <Result>(
@@ -17,6 +18,8 @@ export type McpServerOptions = {
   readonly endsWithConnection: boolean
   /** Whether the client takes what it is sent; progress that it does not is dropped. */
   readonly takesProgress?: () => boolean
+  /** The arguments of the one call that can come, as they were sent: the SDK drops a member called `__proto__`. */
+  readonly sentArguments?: JsonObject
   /** Told of defects, whose text no client sees. */
   readonly onDefect: (error: unknown) => void
 }
@@ -31,11 +34,13 @@ export function openMcpServer(offered: OfferedTools, options: McpServerOptions):
   server.setRequestHandler('tools/list', async () => ({ tools: [...(await telling(offered.list()))] }))
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const environment = params._meta?.[ENVIRONMENT_META]
+    const trace = parseTraceparent(params._meta?.[TRACE_META])
     const onProgress = progressOf(context, options)
     const call: Omit<McpCall, 'signal'> = {
       name: params.name,
       // What came in is JSON, checked when it was read.
-      arguments: (params.arguments ?? {}) as JsonObject,
+      arguments: options.sentArguments ?? ((params.arguments ?? {}) as JsonObject),
+      ...(trace === undefined ? {} : { traceparent: trace.text }),
       ...(typeof environment === 'string' ? { environment } : {}),
       ...(onProgress === undefined ? {} : { onProgress }),
     }

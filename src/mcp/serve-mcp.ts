@@ -1,5 +1,5 @@
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import type { JsonObject } from '../kernel/json.ts'
+import { isJsonObject, type JsonObject } from '../kernel/json.ts'
 import type { OfferedTools } from './offered-tools.ts'
 import { openMcpServer, type McpServerOptions } from './open-mcp-server.ts'
 
@@ -7,7 +7,7 @@ export type McpExchange = {
   readonly request: Request
   readonly body: JsonObject | undefined
   readonly tools: OfferedTools
-} & Omit<McpServerOptions, 'endsWithConnection'>
+} & Omit<McpServerOptions, 'endsWithConnection' | 'sentArguments'>
 
 /**
  * Answers one request, with nothing kept for the next: both generations of the protocol allow that. For the one since
@@ -15,9 +15,15 @@ export type McpExchange = {
  */
 export function serveMcp({ request, body, tools, ...options }: McpExchange): Promise<Response> {
   const handler = createMcpHandler(
-    ({ era }) => openMcpServer(tools, { ...options, endsWithConnection: era === 'modern' }),
+    ({ era }) => openMcpServer(tools, { ...options, ...sentArguments(body), endsWithConnection: era === 'modern' }),
     // Nothing changes that one could subscribe to. A call may be silent for long: its stream is kept alive.
     { maxSubscriptions: 0, responseMode: body?.['method'] === 'tools/call' ? 'sse' : 'auto' },
   )
   return handler.fetch(request, body === undefined ? {} : { parsedBody: body })
+}
+
+function sentArguments(body: JsonObject | undefined): Pick<McpServerOptions, 'sentArguments'> {
+  const params = body?.['params']
+  const given = isJsonObject(params) ? params['arguments'] : undefined
+  return isJsonObject(given) ? { sentArguments: given } : {}
 }

@@ -17,7 +17,7 @@ export class SessionTools implements OfferedTools {
   readonly #id: SessionId
   readonly #traceparent: string | undefined
 
-  /** @param traceparent of the request that calls, for tools that are services (contract A16) */
+  /** @param traceparent of the request, for calls of services (contract A16); one that the call itself names counts more */
   constructor(calls: DirectCalls, tenant: TenantId, id: SessionId, traceparent?: string) {
     this.#calls = calls
     this.#tenant = tenant
@@ -30,21 +30,22 @@ export class SessionTools implements OfferedTools {
     return tools.flatMap((tool) => toMcpTool(tool) ?? [])
   }
 
-  async call({ name, arguments: input, environment, signal, onProgress }: McpCall): ReturnType<OfferedTools['call']> {
+  async call(call: McpCall): ReturnType<OfferedTools['call']> {
+    const { name, arguments: input, environment, signal, onProgress, traceparent = this.#traceparent } = call
     const tools = await this.#calls.tools(this.#tenant, this.#id)
     const tool = tools.find((candidate) => candidate.name === name)
     if (tool === undefined) throw new BrainError('not_found', `Cannot find tool "${name}" in session "${this.#id}"`)
     const place = environment === undefined ? {} : { environment }
-    const request = { tool: name, input, traceparent: this.#traceparent, ...place }
-    const call = await this.#calls.attend(this.#tenant, this.#id, request, (happening) =>
+    const request = { tool: name, input, traceparent, ...place }
+    const attended = await this.#calls.attend(this.#tenant, this.#id, request, (happening) =>
       onProgress?.(lineOf(happening)),
     )
-    const interrupt = (): void => void call.interrupt()
+    const interrupt = (): void => void attended.interrupt()
     if (signal.aborted) interrupt()
     else signal.addEventListener('abort', interrupt, { once: true })
     const outputSchema = shownOutputSchema(tool)
     try {
-      const result = toCallToolResult(await call.answer, outputSchema)
+      const result = toCallToolResult(await attended.answer, outputSchema)
       return { result, ...(outputSchema === undefined ? {} : { outputSchema }) }
     } finally {
       signal.removeEventListener('abort', interrupt)

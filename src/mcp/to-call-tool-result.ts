@@ -1,8 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { Json, JsonObject } from '../kernel/json.ts'
-import { FIXED_SENTENCES, toToolResult, type ToolOutput } from '../contract/outcome.ts'
+import { FIXED_SENTENCES, isOutcomeUnknown, shownError, toToolResult, type ToolOutput } from '../contract/outcome.ts'
 import type { CallAnswer } from '../session/direct-calls.ts'
-import { isOutcomeUnknown } from '../session/tool-activity.ts'
 
 /** The member of a result's `_meta` that tells programs what the text tells models: {@link CallMeta}. */
 export const CALL_META = 'brain/call'
@@ -42,9 +41,8 @@ function failed(outcome: ToolOutput, about: CallMeta, texts: readonly string[]):
   const isUnknown = isOutcomeUnknown(outcome)
   // Results that were published before the end stay readable; the reason comes last, where models look for it.
   const shown = content === undefined || texts.at(-1) === content ? texts : [...texts, content]
-  const doubt = isUnknown && outcome.status === 'error' ? ` ${FIXED_SENTENCES.unknown}` : ''
   const error = { ...about, error: output, ...(isUnknown ? { unknown_outcome: true as const } : {}) }
-  return { ...told([...shown, `${reasonOf(outcome)}${doubt}`]), isError: true, ...meta(error) }
+  return { ...told([...shown, reasonOf(outcome)]), isError: true, ...meta(error) }
 }
 
 function reasonOf(outcome: ToolOutput): string {
@@ -52,7 +50,7 @@ function reasonOf(outcome: ToolOutput): string {
     case 'ok':
       return ''
     case 'error':
-      return `${outcome.error.code}: ${outcome.error.message}`
+      return `${outcome.error.code}: ${shownError(outcome).message}`
     case 'unknown':
       return [`unknown: ${FIXED_SENTENCES.unknown}`, outcome.message].filter((part) => part !== '').join(' ')
     case 'timeout':

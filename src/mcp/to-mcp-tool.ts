@@ -6,6 +6,9 @@ import type { ActivationTool } from '../turn/agentloop.ts'
 export const ENVIRONMENTS_META = 'brain/environments'
 export const ENVIRONMENT_META = 'brain/environment'
 
+/** In the `_meta` of a call: the trace that it belongs to, under the name that the protocol reserves (SEP-414). */
+export const TRACE_META = 'traceparent'
+
 /** A tool as `tools/list` shows it; undefined when its input cannot be an object, which all arguments of MCP are. */
 export function toMcpTool(tool: ActivationTool): Tool | undefined {
   const inputSchema = objectSchema(tool.input_schema)

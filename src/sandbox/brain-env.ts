@@ -22,15 +22,18 @@ const deny = (what: string, remedy: string): never => {
 
 /** Environments of driver `brain`: what they may ask for, and what it gives to the components in them (contract 6.1). */
 export class BrainEnv {
-  readonly #allowances: ReadonlyMap<string, BrainEnvAllowance>
+  readonly #allowanceOf: (tenant: string) => BrainEnvAllowance | undefined
   readonly #secret: (name: string) => string | undefined
 
   /**
-   * @param allowances by tenant; one who has none may hold nothing
+   * @param allowanceOf a tenant, read at each call; one who has none may hold nothing
    * @param secret value of a secret, read at each call; undefined when the server does not have it
    */
-  constructor(allowances: ReadonlyMap<string, BrainEnvAllowance>, secret: (name: string) => string | undefined) {
-    this.#allowances = allowances
+  constructor(
+    allowanceOf: (tenant: string) => BrainEnvAllowance | undefined,
+    secret: (name: string) => string | undefined,
+  ) {
+    this.#allowanceOf = allowanceOf
     this.#secret = secret
   }
 
@@ -66,7 +69,7 @@ export class BrainEnv {
   }
 
   #allow(tenant: string): BrainEnvAllowance {
-    return this.#allowances.get(tenant) ?? NOTHING
+    return this.#allowanceOf(tenant) ?? NOTHING
   }
 
   #secrets(names: readonly string[]): Record<string, string> {

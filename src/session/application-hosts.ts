@@ -18,6 +18,7 @@ export type HostCallName = { readonly session: string; readonly sequence: number
  *   and what the service itself refuses; ToolFailure of a model call.
  */
 export interface ApplicationHost {
+  readonly tenant: TenantId
   /** Its commands from now on; displaces the stream before. Ends when that happens, at a suspension and on abort. */
   connect(signal: AbortSignal): AsyncIterable<HostFrame>
   /**

@@ -4,19 +4,20 @@ import type { ToolService } from '../contract/tool-service.ts'
 
 /** Distributed tools as tenants see them: never where they are, nor how they are opened (seed distributed-tools). */
 export class Catalog {
-  readonly #services: ReadonlyMap<string, ToolService>
+  readonly #services: () => ReadonlyMap<string, ToolService>
 
-  constructor(services: ReadonlyMap<string, ToolService>) {
+  /** @param services the bindings as they are now, by name */
+  constructor(services: () => ReadonlyMap<string, ToolService>) {
     this.#services = services
   }
 
   /** All that a tenant may enable, in the order of the host config. */
   list(tenant: TenantId): readonly ToolDefinition[] {
-    return [...this.#services.values()].filter((service) => isOf(service, tenant)).map(toDefinition)
+    return [...this.#services().values()].filter((service) => isOf(service, tenant)).map(toDefinition)
   }
 
   find(tenant: TenantId, name: string): ToolDefinition | undefined {
-    const service = this.#services.get(name)
+    const service = this.#services().get(name)
     return service !== undefined && isOf(service, tenant) ? toDefinition(service) : undefined
   }
 }

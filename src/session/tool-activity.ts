@@ -1,6 +1,6 @@
 import type { SessionId, TenantId } from '../kernel/ids.ts'
-import { isJsonObject, type Json } from '../kernel/json.ts'
-import { FIXED_SENTENCES, toToolResult, type ToolOutput, type ToolResult } from '../contract/outcome.ts'
+import type { Json } from '../kernel/json.ts'
+import { isOutcomeUnknown, toToolResult, type ToolOutput, type ToolResult } from '../contract/outcome.ts'
 import { activityIdOf, PROGRESS_FRAME } from '../dispatch/call-activity.ts'
 import type { Journal } from '../journal/journal.ts'
 import { dataOf, type JournalRecord } from '../journal/record.ts'
@@ -129,11 +129,4 @@ function shown(outcome: ToolOutput, last: ToolResult | undefined): Shown {
     is_error: isOk ? (result?.is_error ?? false) : true,
     ...(isOutcomeUnknown(outcome) ? { unknown_outcome: true } : {}),
   }
-}
-
-/** Whether a call that ended so may have done its work (contract A5). */
-export function isOutcomeUnknown(outcome: ToolOutput): boolean {
-  if (outcome.status !== 'error') return Object.hasOwn(FIXED_SENTENCES, outcome.status)
-  const { details } = outcome.error
-  return isJsonObject(details) && details['unknown_outcome'] === true
 }

@@ -44,9 +44,6 @@ const ADAPTERS = [
   'src/sandbox/wire/',
 ]
 
-/** Files outside the server, each with the only folder that may import it: the demo builds the Python examples. */
-const MAY_BORROW: Readonly<Record<string, string>> = { 'examples-python/build.mjs': 'src/cli/demo/' }
-
 const roomOf = (path: string): string => path.split('/')[1]?.replace(/\.ts$/, '') ?? ''
 const IMPORT = /(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g
 
@@ -54,8 +51,6 @@ const IMPORT = /(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g
 function fault(file: string, target: string): string | undefined {
   const from = roomOf(file)
   const path = posix.join(posix.dirname(file), target)
-  const borrower = MAY_BORROW[path]
-  if (borrower !== undefined && file.startsWith(borrower)) return undefined
   if (!path.startsWith('src/')) return `${file} must not import ${path}: it is not part of the server`
   const to = roomOf(path)
   const free = from === 'kernel' ? ['kernel'] : [from, 'contract', 'kernel']
@@ -93,7 +88,7 @@ describe('rooms', () => {
     ['src/sandbox/x.ts', '../journal/journal.ts'],
     ['src/bindings/component/x.ts', '../../sandbox/supervisor/pool.ts'],
     ['src/nowhere/x.ts', './y.ts'],
-    ['src/session/x.ts', '../../examples-python/build.mjs'],
+    ['src/cli/x.ts', '../../examples-typescript/build.mjs'],
   ])('refuse a planted import: %s of %s', (file, target) => {
     expect(fault(file, target)).toBeDefined()
   })

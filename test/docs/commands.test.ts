@@ -23,9 +23,14 @@ const RUN_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   ],
   [/^docker run |^brain doctor$/, 'whoever has no Linux; brain doctor: test/e2e/doctor-audit.test.ts'],
   [/^npm run -s example examples\/[a-z-]+\/main\.ts$/, 'examples/README.md'],
+  [/^brain (new rust|build|run|test) /, 'test/package/rust-builder.test.ts, and where the commands are tested'],
   [/^rustup target add |^cargo |build\.sh|setup-toolchain\.sh/, 'test/package, where the compiler is there'],
   [/^(npm install|BRAIN_STARLINGMONKEY=).*starlingmonkey/, 'whoever asks for it: the test in test/e2e/foreign.test.ts'],
-  [/^python3 \S*build\.py/, 'test/package, where Python is there'],
+  [/^brain build \S*tool\.py$/, 'test/package/python-template.test.ts, which calls what the command calls'],
+  [
+    /^(brain new|python3 -m venv|pip install) |^brain (run|test) \S*my-tool|^python -m unittest$/,
+    'test/package/python-template.test.ts',
+  ],
   [/^node \S*build\.mjs agentloop$/, 'test/e2e/agentloops.test.ts, which calls what the command calls'],
   [
     /^curl .*\/v1\/(tools|agentloops) .*--data-binary @\S*(dist|target)\//,
@@ -40,11 +45,22 @@ function pattern(shown: string): RegExp {
   return new RegExp(`^\\s*${escaped.join('[^]*?')}\\s*$`)
 }
 
-/** Writes a program of a page, marked `run FILE`, where later ones can import it. @returns the command that runs it */
-async function program(directory: string, marks: readonly string[], text: string): Promise<string> {
-  const path = join(directory, marks.find((mark) => mark !== 'run') ?? 'example.mts')
+/** How a program of a page is run, by its language, and what it is called where the page does not say. */
+const PROGRAMS: Readonly<Record<string, readonly [string, string]>> = {
+  ts: ['node --disable-warning=ExperimentalWarning --import ./test/docs/resolve-packages.ts', 'example.mts'],
+  python: ['PYTHONPATH=examples-python/brain-patterns/src PYTHONDONTWRITEBYTECODE=1 python3', 'example.py'],
+}
+
+/**
+ * Writes a program of a page, marked `run FILE`, where later ones can import it.
+ * @returns the command that runs it; a block of the shell is its own
+ */
+async function program(directory: string, { language, marks, text }: FencedBlock): Promise<string> {
+  const [command, file] = PROGRAMS[language] ?? []
+  if (file === undefined) return text
+  const path = join(directory, marks.find((mark) => mark !== 'run') ?? file)
   await writeFile(path, text)
-  return `node --disable-warning=ExperimentalWarning --import ./test/docs/resolve-packages.ts ${path}`
+  return `${command} ${path}`
 }
 
 async function follow(page: string, blocks: readonly FencedBlock[]): Promise<void> {
@@ -52,12 +68,13 @@ async function follow(page: string, blocks: readonly FencedBlock[]): Promise<voi
   try {
     await using shell = new PageShell(directory, await freePort())
     let last = ''
-    for (const { language, text, marks, line } of blocks) {
+    for (const block of blocks) {
+      const { text, marks, line } = block
       const where = `${page}:${line}`
       if (marks.includes('output')) expect(last, `output at ${where}`).toMatch(pattern(text))
       else if (marks.includes('background')) last = await shell.start(text)
       else {
-        const { out, code } = await shell.run(language === 'ts' ? await program(directory, marks, text) : text)
+        const { out, code } = await shell.run(await program(directory, block))
         expect(code, `${where} printed:\n${out}`).toBe(0)
         last = out
       }

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { inspectComponent } from '../../src/cli/inspect.ts'
 import { runTool, type RunFlags } from '../../src/cli/run.ts'
 import { testTool } from '../../src/cli/test.ts'
+import type { JsonObject } from '../../src/kernel/json.ts'
 import { COMPONENTS } from '../fixtures/components.ts'
 
 const command = join(import.meta.dirname, '../../src/cli/brain.ts')
@@ -104,16 +105,20 @@ describe('brain run', () => {
       ['--no-warnings', command, 'run', file('outcomes'), '--input', input, '--deadline', '60s'],
       {
         env: { ...env(), NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
-        stdio: ['ignore', 'pipe', 'inherit'],
+        stdio: ['ignore', 'pipe', 'pipe'],
+        detached: true,
       },
     )
     let out = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       out += text
-      if (out === 'began 1\n') child.kill('SIGINT')
+      // To all processes of the terminal, as Ctrl-C is.
+      if (out === 'began 1\n') process.kill(-(child.pid ?? 0), 'SIGINT')
     })
+    let notes = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (notes += text))
     const [code] = await once(child, 'close')
-    expect([code, out]).toEqual([5, expect.stringMatching(/^began 1\ncancelled \(\d+ ms\)\n$/)])
+    expect([code, out, notes]).toEqual([5, expect.stringMatching(/^began 1\ncancelled \(\d+ ms\)\n$/), ''])
   })
 
   it('gives the tool a directory of the user: to write, or to read', async () => {
@@ -210,6 +215,19 @@ describe('brain inspect', () => {
     })
     expect(report.grants.map(({ flag }) => flag)).toEqual(flags)
     expect(report.metadata?.name).toBe(name === 'agentloop' ? undefined : name)
+  })
+
+  it.each(['openai', 'anthropic', 'mcp'])('prints the tool as %s takes it, and nothing else', async (schema) => {
+    const { code, out } = await printed((outputs) => inspectComponent(env(), file('wordcount'), { schema }, outputs))
+    const said = JSON.parse(out.join('\n')) as JsonObject
+    const { name } = (said['function'] ?? said) as JsonObject
+    expect([code, name]).toEqual([0, 'wordcount'])
+  })
+
+  it('refuses to print the schema for nobody, and of a tool without metadata', async () => {
+    const inspected = (name: string, schema: string) => inspectComponent(env(), file(name), { schema })
+    await expect(inspected('wordcount', 'gemini')).rejects.toThrow(/--schema is one of openai, anthropic, mcp/)
+    await expect(inspected('extended-const', 'mcp')).rejects.toThrow(/it has no metadata/)
   })
 
   it('says why a server would refuse one, and exits 1', async () => {

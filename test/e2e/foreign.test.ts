@@ -10,6 +10,8 @@ import {
   STARLINGMONKEY,
   starlingMonkeyComponent,
 } from '../fixtures/components.ts'
+import { findPython } from '../../src/authoring/build/python/find-python.ts'
+import { PACKAGE_IN_CHECKOUT } from '../../src/authoring/build/python/python-package.ts'
 import { startServer, type TestServer, type TestSession } from '../support/server.ts'
 
 const run = promisify(execFile)
@@ -105,6 +107,75 @@ describe('a Python tool of the examples', () => {
     expect(Object.values<string>(library).filter((answer) => /Error/.test(answer))).toEqual([])
     const sockets = await session.value({ op: 'sockets' })
     expect(Object.values<string>(sockets).every((answer) => /Error/.test(answer))).toBe(true)
+  })
+})
+
+/** Sessions whose tools run in the sandbox, as a program in Python sees them. */
+const PROGRAM = `
+import sys
+from brain.patterns import ReActAgent, ToolError, tool
+from brain.providers import Answer, BrainProvider, ProviderError, ToolCall
+
+url, component = sys.argv[1:]
+script = [{"tool_calls": [{"name": "wordcount", "input": {"text": "a b a"}}]}, {"text": "three words"}]
+model = {"provider": "scripted", "name": "script", "api_key": "none", "script": script}
+provider = BrainProvider.open(url, [component], model=model)
+
+tools = provider.tools()
+print(list(tools), tools["wordcount"].parameters["required"])
+print(ReActAgent(tools, provider).run("How many words?").answer)
+print(tools["wordcount"](text="to be or not")["words"])
+try:
+    provider.call("wordcount", {"txt": 1})
+except ToolError as error:
+    print(error.code)
+
+class Asks:
+    def __init__(self):
+        self.answers = [Answer("", (ToolCall("1", "wordcount", {"text": "x y", "top": 0}),)), Answer("done")]
+    def complete(self, messages, tools):
+        return self.answers.pop(0)
+
+print(ReActAgent(tools, Asks()).run("task").steps[0].results[0].content)
+
+@tool("Not compiled")
+def local(): ...
+
+for failing in (
+    lambda: ReActAgent({"local": local}, provider).run("task"),
+    lambda: BrainProvider(url, "ses_00000000000000000000000000000000").call("wordcount", {}),
+    lambda: BrainProvider.open(url, [component], model={"provider": "nobody"}),
+):
+    try:
+        failing()
+    except ProviderError as error:
+        print(error.status, str(error).replace(url, "URL")[:60])
+
+script = [{"error": {"code": "overloaded", "message": "no model today"}}]
+failing = BrainProvider.open(url, [component], model={**model, "script": script})
+try:
+    ReActAgent({}, failing).run("task")
+except ProviderError as error:
+    print(str(error).replace(failing.session_id, "SESSION"))
+`
+
+describe('a program in Python with brain-patterns', () => {
+  it('has an agent whose tools run in a session', async () => {
+    const { command } = await findPython(import.meta.filename, process.env)
+    const { stdout } = await run(command, ['-c', PROGRAM, server.url, fixturePath('wordcount')], {
+      env: { ...process.env, PYTHONPATH: PACKAGE_IN_CHECKOUT, PYTHONDONTWRITEBYTECODE: '1' },
+    })
+    expect(stdout.trim().split('\n')).toEqual([
+      "['wordcount'] ['text']",
+      'three words',
+      '4',
+      'invalid_input',
+      '{"top":[],"unique":2,"words":2}',
+      expect.stringMatching(/^None Cannot use "local" in the session ses_/),
+      expect.stringMatching(/^404 Cannot ask "URL\/v1\/sessions\/ses_0/),
+      expect.stringMatching(/^4\d\d Cannot ask "URL\/v1\/sessions"/),
+      expect.stringMatching(/^Cannot answer in the session SESSION: .*no model today/),
+    ])
   })
 })
 

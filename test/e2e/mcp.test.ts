@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { request as httpRequest } from 'node:http'
+import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -8,15 +9,20 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, type TestContext 
 import type { HostCommand } from '../../src/contract/host-protocol.ts'
 import { FIXED_SENTENCES } from '../../src/contract/outcome.ts'
 import { pythonComponent } from '../fixtures/components.ts'
+import { EnvironmentController } from '../support/environment-controller.ts'
 import { HostClient, type HostStream } from '../support/host-client.ts'
 import { installInspector } from '../support/mcp-inspector.ts'
 import { fixture, startServer, TestSession, type TestServer } from '../support/server.ts'
+import { HELLO, RawService, STREAM_HEAD } from '../support/tool-service-lab.ts'
 
 const TOKEN = 'the-token'
 const MODERN = '2026-07-28'
 const BRAIN = join(import.meta.dirname, '../../src/cli/brain.ts')
 
 let server: TestServer
+/** Where the distributed tool is, and the tool in an environment elsewhere. */
+let raw: RawService
+let elsewhere: EnvironmentController
 let host: HostClient
 let commands: HostStream
 let session: TestSession
@@ -28,7 +34,9 @@ beforeAll(async () => {
     BRAIN_MAX_REQUEST_BYTES: '100000',
     BRAIN_CORS_ORIGINS: 'https://app.example',
   }
-  ;[server, python] = await Promise.all([startServer(env), pythonComponent('wordcount')])
+  ;[raw, elsewhere] = await Promise.all([RawService.open(() => undefined), EnvironmentController.listen()])
+  const distributed = { name: 'distributed', description: 'A service.', input_schema: object, url: `${raw.origin}/` }
+  ;[server, python] = await Promise.all([startServer(env, { tools: [distributed] }), pythonComponent('wordcount')])
   server.token = TOKEN
   host = await HostClient.register(server)
   commands = await host.connect()
@@ -37,11 +45,14 @@ beforeAll(async () => {
 afterAll(async () => {
   commands?.close()
   await server?.[Symbol.asyncDispose]()
+  await raw?.[Symbol.asyncDispose]()
+  await elsewhere?.[Symbol.asyncDispose]()
 })
 
 const open: Client[] = []
 afterEach(() => Promise.all(open.splice(0).map((client) => client.close())))
 
+const object = { type: 'object' }
 const inApp = (name: string, more: object = {}): object => ({
   name,
   description: `does ${name}`,
@@ -80,11 +91,14 @@ async function makeSession(): Promise<TestSession> {
       inApp('number', { input_schema: {}, output_schema: { type: 'number' } }),
       inApp('text_only', { input_schema: { type: 'string' } }),
       inApp('either', { placements: { app: { implementation }, app2: { implementation } } }),
+      inApp('remote', { placements: { there: { implementation: { does: 'it' } } } }),
     ],
+    config: { tools: ['distributed'] },
     environments: [
       { name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} },
       { name: 'app', driver: 'host', host_id: host.id, lifecycle: 'automatic' },
       { name: 'app2', driver: 'host', host_id: host.id, lifecycle: 'automatic' },
+      { name: 'there', driver: 'http', url: elsewhere.url, lifecycle: 'automatic' },
     ],
   })
   expect(created.status, created.text).toBe(200)
@@ -139,9 +153,18 @@ describe.each(CLIENTS)('a client of %s', (name, connectClient) => {
   it('lists what the session has, and calls components and application functions', async (context) => {
     const { tools } = await client.listTools()
     const components = python.built ? ['wordcount', 'wordcount_py'] : ['wordcount']
-    expect(tools.map((tool) => tool.name)).toEqual([...components, 'lookup', 'number', 'either'])
+    expect(tools.map((tool) => tool.name)).toEqual([
+      ...components,
+      'lookup',
+      'number',
+      'either',
+      'remote',
+      'distributed',
+    ])
     expect(tools[0]).toMatchObject({ description: expect.stringMatching(/./), inputSchema: { required: ['text'] } })
-    expect(tools.at(-1)).toMatchObject({ _meta: { 'brain/environments': ['app', 'app2'] } })
+    expect(tools.find((tool) => tool.name === 'either')).toMatchObject({
+      _meta: { 'brain/environments': ['app', 'app2'] },
+    })
     const value = { words: 3, unique: 2, top: [{ word: 'a', count: 2 }] }
     for (const tool of components) {
       const result = await client.callTool({ name: tool, arguments: { text: 'a b a', top: 1 } })
@@ -183,6 +206,52 @@ describe.each(CLIENTS)('a client of %s', (name, connectClient) => {
     })
   })
 
+  it('calls services of the operator, in its trace, and tools in environments elsewhere', async () => {
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+    const lines: unknown[] = []
+    raw.script = (socket) =>
+      socket.end(`${STREAM_HEAD}event: progress\ndata: {"at":1}\n\nevent: result\ndata: ${HELLO}\n\n`)
+    const calling = { name: 'distributed', arguments: { a: [1] } }
+    const traced = { ...calling, _meta: { traceparent: `00-${trace}-00f067aa0ba902b7-01` } }
+    const told = { onprogress: (progress: unknown) => lines.push(progress) }
+    expect(await client.callTool(traced, told)).toMatchObject({
+      content: [{ type: 'text', text: 'hello' }],
+      structuredContent: { content: [{ type: 'text', text: 'hello' }] },
+    })
+    expect(lines).toEqual([{ progress: 1, message: '{"at":1}' }])
+    const { head = '', body = '' } = raw.requests.at(-1) ?? {}
+    expect(JSON.parse(body)).toMatchObject({ session_id: session.id, arguments: { a: [1] } })
+    expect(/^traceparent: (.*)$/m.exec(head)?.[1]).toMatch(
+      new RegExp(`^00-${trace}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`),
+    )
+    raw.script = (socket) => socket.destroy()
+    expect(await client.callTool(calling)).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/may have been done.*the connection broke/) }],
+      _meta: { 'brain/call': { unknown_outcome: true } },
+    })
+    expect(raw.requests.at(-1)?.head).not.toMatch(/^traceparent/m)
+    elsewhere.answer = ({ request }) =>
+      request.type === 'execute' ? { type: 'result', output: { n: 3 } } : { type: 'accepted' }
+    expect(await client.callTool({ name: 'remote', arguments: { x: 1 } })).toMatchObject({
+      structuredContent: { n: 3 },
+    })
+    expect(elsewhere.operations.at(-1)?.request).toMatchObject({ input: { x: 1 } })
+  })
+
+  it('cancels a call of a service, whose connection is closed within a second', async () => {
+    const asked = Promise.withResolvers<{ readonly closed: Promise<unknown> }>()
+    raw.script = (socket) => asked.resolve({ closed: once(socket, 'close') })
+    const stop = new AbortController()
+    const cancelled = client.callTool({ name: 'distributed' }, { signal: stop.signal })
+    const { closed } = await asked.promise
+    const started = performance.now()
+    stop.abort('enough')
+    await expect(cancelled).rejects.toThrow('enough')
+    await closed
+    expect(performance.now() - started).toBeLessThan(1000)
+  })
+
   it('cancels its call and no other of that session', async () => {
     const other = await connect()
     const stop = new AbortController()
@@ -216,6 +285,22 @@ describe('the environment of a tool that has several', () => {
     expect(await calling).toMatchObject({ structuredContent: {} })
     const refusal = { code: -32602, message: expect.stringContaining('it is placed in app, app2') }
     await expect(client.callTool({ name: 'either' })).rejects.toMatchObject(refusal)
+  })
+})
+
+describe('tool activity of the session (contract A5)', () => {
+  it('is shown alike whatever runs a tool: one call, and one result of it', async () => {
+    const { body } = await server.get(`${session.path}/tool-events`)
+    type Shown = { readonly event_type: string; readonly data: { readonly call_id: string; readonly name?: string } }
+    const events = body.events as readonly Shown[]
+    const ends = events.filter(({ event_type: type }) => type === 'tool.result').map(({ data }) => data.call_id)
+    expect(new Set(ends).size).toBe(ends.length)
+    // What an environment elsewhere has returned for goes on until it says that it is finished.
+    for (const name of ['wordcount', 'lookup', 'number', 'either', 'distributed']) {
+      const calls = events.filter(({ data }) => data.name === name).map(({ data }) => data.call_id)
+      expect([name, calls.length > 0, calls.filter((id) => !ends.includes(id))]).toEqual([name, true, []])
+    }
+    expect(events.some(({ event_type: type, data }) => type === 'tool.call' && data.name === 'remote')).toBe(true)
   })
 })
 
@@ -292,6 +377,48 @@ describe('what is refused', () => {
     expect(await post(list, { 'mcp-session-id': 'x'.repeat(200) })).toMatchObject({ status: 400 })
   })
 
+  it.each([
+    ['a broken text', '{"jsonrpc":"2.0",'],
+    ['no object', 'null'],
+    ['a list', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]'],
+    ['another version', '{"jsonrpc":"1.0","id":1,"method":"ping"}'],
+    ['an id that is none', '{"jsonrpc":"2.0","id":{},"method":"ping"}'],
+    ['no method', '{"jsonrpc":"2.0","id":1}'],
+    [
+      'a progress token that is none',
+      '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"progressToken":{}}}}',
+    ],
+    ['an inexact number', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"n":12345678901234567890}}'],
+    [
+      'more than 64 levels',
+      `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'{"a":'.repeat(64)}1${'}'.repeat(64)}}`,
+    ],
+  ])('is what is no message of JSON-RPC: %s', async (_, text) => {
+    const options = { bytes: Buffer.from(text), type: 'application/json' }
+    const headers = { accept: 'application/json, text/event-stream' }
+    expect(await server.request('POST', `/mcp/${session.id}`, { ...options, headers })).toMatchObject({ status: 400 })
+  })
+
+  it('is a version that nobody speaks, and another host than the server', async () => {
+    expect(await post(list, { 'mcp-protocol-version': '1999-01-01' })).toMatchObject({ status: 400 })
+    const rebound = httpRequest(`${server.url}/mcp/${session.id}`, {
+      method: 'POST',
+      headers: { host: 'evil.example', authorization: `Bearer ${TOKEN}` },
+    }).end()
+    const [response] = (await once(rebound, 'response')) as [IncomingMessage]
+    expect(response.resume().statusCode).toBe(403)
+  })
+
+  it('is none of the arguments: they arrive as they were sent', async () => {
+    raw.script = (socket) => socket.end(`${STREAM_HEAD}event: result\ndata: ${HELLO}\n\n`)
+    const given = '{"__proto__":{"a":1},"constructor":null,"n":1.5,"t":"\\ud800\\u0000"}'
+    const message = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"distributed","arguments":${given}}}`
+    const headers = { accept: 'application/json, text/event-stream' }
+    const options = { bytes: Buffer.from(message), type: 'application/json', headers }
+    expect((await server.request('POST', `/mcp/${session.id}`, options)).text).toContain('hello')
+    expect(raw.requests.at(-1)?.body).toContain(`"arguments":${given}}`)
+  })
+
   it('is no page whose origin is listed: it sees the name that it was given', async () => {
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'page', version: '1' } }
     const { status, headers } = await post({ ...list, method: 'initialize', params }, { origin: 'https://app.example' })
@@ -319,7 +446,7 @@ if (process.env['BRAIN_SOAK'] === '1')
       const overHttp = [`${server.url}/mcp/${session.id}`, '--transport', 'http', ...header]
       const { tools } = await inspect(...overHttp, '--method', 'tools/list', '--strict')
       const names = tools.map((tool: { name: string }) => tool.name)
-      expect(names.slice(0, -3)).toEqual(python.built ? ['wordcount', 'wordcount_py'] : ['wordcount'])
+      expect(names.slice(0, -5)).toEqual(python.built ? ['wordcount', 'wordcount_py'] : ['wordcount'])
       const value = { structuredContent: { words: 3, unique: 2, top: [{ word: 'a', count: 2 }] } }
       const calling = (name: string): string[] => {
         const values = ['--tool-arg', 'text=a b a', '--tool-arg', 'top=1']

@@ -92,7 +92,7 @@ describe('tools for other clients', () => {
     { name: 'parcel', input: { how: 'lost', note: null } },
     { name: 'words', input: { text: 'to be or not to be', top: 1 } },
   ]
-  const texts = ['Clear for 1.', 'It is gone.', '{"top":[{"count":2,"word":"be"}],"unique":4,"words":6}']
+  const texts = ['Clear for 1.', 'It is gone.', '{"words":6,"unique":4,"top":[{"word":"be","count":2}]}']
   const given = (keepsNulls: boolean) =>
     calls.map(({ name, input }, index) => {
       const own = name === 'weather' && !keepsNulls ? { city: 'Oslo' } : input

@@ -283,6 +283,20 @@ describe('approvals', () => {
     expect(await say(one, 'publish_notice', notice)).toMatch(refused)
   })
 
+  it('are each for one question, whose digest nobody can know beforehand', async () => {
+    const ask = () => direct(tools, 'ask_operator', { question: 'The same?' })
+    const asked = [ask(), ask()]
+    await tools.prints(/(?:[^]*?The same\?[^]*?sha256 [0-9a-f]{64}[^]*?type: ){2}/)
+    const digests = [...tools.printed.matchAll(/The same\?[^]*?sha256 ([0-9a-f]{64})/g)].map(
+      ([, digest = '']) => digest,
+    )
+    expect(new Set(digests.map((digest) => digest.slice(0, 12))).size).toBe(2)
+    tools.type(`no ${digests[0]?.slice(0, 12)}`)
+    expect(await Promise.race(asked)).toContain('Operator answered no.')
+    tools.type(`yes ${digests[1]?.slice(0, 12)}`)
+    expect((await Promise.all(asked)).filter((words) => words.includes('Operator answered yes.'))).toHaveLength(1)
+  })
+
   it('that are refused let nothing through', async () => {
     const { said, digest, one } = await asking({ question: 'Publish?', action })
     tools.type(`no ${digest}`)
@@ -405,6 +419,12 @@ describe('the storage', () => {
     expect(await say(one, 'read_file', { path: 'link/outside.txt' })).toMatch(/^error: .* leads out of the files/)
     expect(await write(one, 'link/outside.txt')).toMatch(/^error: .* leads out of the files/)
     expect(await say(one, 'read_file', { path: 'file-link' })).toMatch(/^error: There is no file/)
+    await write(one, 'notes/kept.txt')
+    expect(await say(one, 'read_file', { path: 'notes' })).toMatch(/^error: "notes" is no file/)
+    expect(await write(one, 'notes')).toMatch(/^error: Cannot write "notes"/)
+    // As many letters as a name may have, and as many bytes as no file system takes.
+    expect(await write(one, '漢'.repeat(85))).toMatch(/^Wrote 1 bytes/)
+    expect(await write(one, '漢'.repeat(86))).toMatch(/^error: .* is no path/)
     expect(await write(one, 'kept.txt/below')).toMatch(/^error: Cannot write .* a file is where a folder would be/)
     await write(one, 'file-link', 'replaced')
     expect(await readFile(join(directory, 'outside.txt'), 'utf8')).toBe('not yours')
@@ -442,6 +462,16 @@ describe('the sandbox', () => {
     // What was made for the calls is gone again.
     expect((await server.get('/v1/sessions')).body.sessions.length).toBe(sessions)
     expect(sandbox.printed).not.toContain('left behind')
+  })
+
+  it('admits its component again when the server has it no more', async () => {
+    const one = await session('run_javascript')
+    const run = () => say(one, 'run_javascript', { code: '1' })
+    expect(await run()).toContain('"result":"1"')
+    for (const { id } of (await server.get('/v1/tools')).body.tools)
+      expect((await server.request('DELETE', `/v1/tools/${id}`)).status).toBe(204)
+    expect(await run()).toMatch(/^error: The sandbox refused the code: .*no tool/)
+    expect(await run()).toContain('"result":"1"')
   })
 
   it('is off, and says so, where its Brain server cannot be reached or has no sandbox', async () => {

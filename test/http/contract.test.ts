@@ -184,7 +184,9 @@ describe('the behaviours of contract 10.2', () => {
     const session = await server.session([{ name: 'effect', id: effect }], { script })
     const key = randomUUID()
     const lost = server.post(`${at(session.id)}/messages`, message(), { key }).catch(() => undefined)
-    await expect.poll(async () => (await session.records()).map((record) => record.event_type)).toContain('effect_done')
+    await expect
+      .poll(async () => (await session.records()).map((record) => record.event_type), { timeout: 60_000 })
+      .toContain('effect_done')
     await server.kill('SIGKILL')
     await lost
     await server.start()

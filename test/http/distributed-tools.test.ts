@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dataOf } from '../../src/journal/record.ts'
 import { expectSoundJournal } from '../support/journal-checks.ts'
@@ -192,6 +194,26 @@ describe('a distributed tool', () => {
     await Promise.all([tools.return(undefined), all.return(undefined)])
   })
 
+  it('may answer as much as its binding says, also several times in one turn, and not one byte more', async () => {
+    const one = await session()
+    const sized = (bytes: number): string => {
+      const around = JSON.stringify({ content: [{ type: 'text', text: '' }] }).length
+      return JSON.stringify({ content: [{ type: 'text', text: 'x'.repeat(bytes - around) }] })
+    }
+    raw.script = (socket) => socket.write(jsonAnswer(sized(1_048_576)))
+    const calls = ['a', 'b'].map((id) => ({ id, name: 'raw', arguments: '{}' }))
+    fake.says(stream(responsesAnswer('', calls)), stream(responsesAnswer('done')))
+    await one.send('go')
+    const outputs = fake.asked.at(-1)!.body.input.filter((item: any) => item.type === 'function_call_output')
+    expect(outputs.map(({ output }: any) => output.length)).toEqual([1_048_537, 1_048_537])
+    const starts = (await one.records()).flatMap((record) => dataOf(record, 'tool_call_started') ?? [])
+    expect(starts.map(({ deadline_ms: deadline }) => deadline)).toEqual([300_000, 300_000])
+    raw.script = (socket) => socket.write(jsonAnswer(sized(1_048_577)))
+    expect(await one.call({}, { tool: 'raw' })).toMatchObject({
+      outcome: { status: 'unknown', message: expect.stringContaining('more than 1048576 bytes (max_output_bytes)') },
+    })
+  })
+
   it('that answers against its output schema fails, and may have done its work', async () => {
     const one = await session()
     raw.script = (socket) => socket.write(jsonAnswer('{"structured_content":{"m":1}}'))
@@ -236,16 +258,34 @@ describe('a distributed tool', () => {
     expect(ends).toEqual([{ status: 'cancelled' }])
   })
 
+  it('loses its connection within a second when its session is ended to be deleted, called without a model too', async () => {
+    const one = await session()
+    const underWay = asked(`${STREAM_HEAD}event: progress\ndata: 1\n\n`)
+    const answer = one.call({}, { tool: 'raw' })
+    const { closed } = await underWay
+    const early = await server.request('DELETE', one.path)
+    expect([early.status, early.body.message]).toEqual([400, expect.stringContaining('end it first')])
+    const started = performance.now()
+    const ended = server.post(`${one.path}/end`)
+    await closed
+    expect(performance.now() - started).toBeLessThan(1000)
+    expect(await answer).toMatchObject({ outcome: { status: 'cancelled' } })
+    expect((await ended).status).toBe(200)
+    expect((await server.request('DELETE', one.path)).status).toBe(204)
+    expect((await server.get(`${one.path}/tool-events`)).status).toBe(404)
+  })
+
   it('tells the model of an error, and that its work may have been done', async () => {
     const one = await session()
-    raw.script = (socket) => socket.destroy()
+    raw.script = (socket, { body }) =>
+      body.includes('"n"') ? socket.write(jsonAnswer('{"structured_content":{"m":1}}')) : socket.destroy()
     const calls = [
       { id: 'same', name: 'raw', arguments: '{}' },
       { id: 'other', name: 'echo', arguments: '{"text":"hi"}' },
     ]
     fake.says(
       stream(responsesAnswer('', calls)),
-      stream(responsesAnswer('', [calls[1]!])),
+      stream(responsesAnswer('', [calls[1]!, { id: 'refused', name: 'strict', arguments: '{"n":1}' }])),
       stream(responsesAnswer('done')),
     )
     await one.send('go')
@@ -253,6 +293,10 @@ describe('a distributed tool', () => {
     expect(outputs[0].output).toContain('it may have been done')
     expect(outputs[0].output).toContain('Cannot use the answer of tool \\"raw\\": the connection broke')
     expect(outputs[1].output).toBe('hi')
+    // What Brain refuses of an answer was done all the same, and the model is told so.
+    const last = fake.asked[2]!.body.input.filter((item: any) => item.type === 'function_call_output').at(-1)
+    expect(last.output).toContain('Cannot take this output of tool \\"strict\\"')
+    expect(last.output).toContain('it may have been done')
     // What the model may call is what the session enabled, and nothing else.
     expect(fake.asked[0]!.body.tools.map(({ name }: any) => name)).toEqual([
       'echo',
@@ -266,7 +310,7 @@ describe('a distributed tool', () => {
     const ids = body.events
       .filter((event: any) => event.event_type === 'tool.call')
       .map(({ data }: any) => data.call_id)
-    expect(new Set(ids).size).toBe(3)
+    expect(new Set(ids).size).toBe(4)
   })
 
   it('continues the trace of the request that caused its call, and of none where there was none', async () => {
@@ -326,7 +370,13 @@ describe('a distributed tool', () => {
     }
     for (const path of ['/catalog', one.path, `${one.path}/events`, `${one.path}/tool-events`])
       shown.push((await server.get(path)).text)
-    for (const canary of [TOKEN, 'canary-path', 'BRAIN_TOOLS_KEY', String(raw.port)])
-      expect(shown.join('\n') + server.log).not.toContain(canary)
+    // Nor in any file that the server keeps, of which exports and backups are made.
+    const data = join(server.directory, 'data')
+    const entries = await readdir(data, { recursive: true, withFileTypes: true })
+    const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+    const kept = (await Promise.all(files.map((file) => readFile(file, 'latin1')))).join('\n')
+    expect(kept).toContain(one.id)
+    for (const canary of [TOKEN, 'canary-path', 'BRAIN_TOOLS_KEY', `127.0.0.1:${raw.port}`, 'bin_'])
+      expect(shown.join('\n') + server.log + kept).not.toContain(canary)
   })
 })

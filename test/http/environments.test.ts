@@ -289,10 +289,10 @@ describe.concurrent('an environment elsewhere', () => {
     await using controller = await EnvironmentController.listen()
     const session = await opened(controller)
     controller.answer = ({ request }) => (request.type === 'execute' ? undefined : { type: 'accepted' })
-    const { outcome } = await session.call({}, { deadlineMs: 100 })
+    const { outcome } = await session.call({}, { deadlineMs: 600 })
     expect(outcome).toEqual({ status: 'timeout' })
     const { request } = await controller.operation('execute')
-    expect(request).toMatchObject({ deadline_ms: expect.toSatisfy((ms: number) => ms > 0 && ms <= 100) })
+    expect(request).toMatchObject({ deadline_ms: expect.toSatisfy((ms: number) => ms > 0 && ms <= 600) })
     await controller.operation('cancel')
   })
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Brain } from '../../src/sdk/index.ts'
 import { HostClient } from '../support/host-client.ts'
@@ -9,7 +10,8 @@ beforeAll(async () => {
   server = await startServer(
     {
       TOKEN_A: 'token-of-a',
-      TOKEN_A_NEW: 'new-token-of-a',
+      // It begins as those do that read one session while a tool is called.
+      TOKEN_A_NEW: 'bin_new-token-of-a',
       TOKEN_B: 'token-of-b',
       SERVICE_TOKEN: 'service-token',
       KEY: 'v',
@@ -34,6 +36,24 @@ afterAll(() => server[Symbol.asyncDispose]())
 
 const as = (token: string) => ({ authorization: `Bearer ${token}` })
 
+/** Every route that names something by its id, as docs/api.md lists them, which a test compares with the source. */
+function routesWithIds(): readonly string[] {
+  const page = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8')
+  const routes = [...page.matchAll(/^\| `((?:GET|POST|PUT|DELETE) \/[^`]*:[^`]*)` \|/gm)].map(([, route = '']) => route)
+  if (routes.length < 25) throw new Error(`docs/api.md lists ${routes.length} routes with ids`)
+  return routes
+}
+
+/** What a route takes, so that nothing else than whose it is can be wrong with a request. */
+function bodyFor(template: string): unknown {
+  if (template.endsWith('/messages')) return { input: { message: 'hi' } }
+  if (template.endsWith('/tools/:name/calls')) return { input: { text: 'one two' } }
+  if (template.endsWith('/calls/:method')) return { input: 1 }
+  if (template.endsWith('/environments')) return { operation: 'list' }
+  if (template.startsWith('/mcp/')) return { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+  return {}
+}
+
 /** Does something as one tenant. */
 async function acting<Result>(token: string, work: () => Promise<Result>): Promise<Result> {
   server.token = token
@@ -43,6 +63,8 @@ async function acting<Result>(token: string, work: () => Promise<Result>): Promi
 describe('tenants', () => {
   let session: TestSession
   let component: string
+  let agentloop: string
+  let called: number
   let host: HostClient
   beforeAll(async () => {
     await acting('token-of-a', async () => {
@@ -50,46 +72,46 @@ describe('tenants', () => {
       component = await server.admit(await fixture('wordcount'))
       host = await HostClient.register(server)
       await session.put('kept.txt', 'of a')
-      await session.call({ text: 'one two' }, { wait: 'finished' })
+      agentloop = await server.admit(await fixture('agentloop'), 'agentloops')
+      called = (await session.call({ text: 'one two' }, { wait: 'finished', key: 'key-of-a' })).sequence
     })
   })
 
   it('are who their tokens say; one that is replaced goes on meanwhile', async () => {
-    for (const token of ['token-of-a', 'new-token-of-a'])
-      expect((await server.get(session.path, as(token))).status).toBe(200)
+    for (const token of ['token-of-a', 'bin_new-token-of-a'])
+      for (const path of [session.path, `${session.path}/events`, `${session.path}/tool-events`])
+        expect((await server.get(path, as(token))).status).toBe(200)
     for (const token of ['', 'token-of-', 'token-of-bb', 'service-token'])
       expect((await server.get('/v1/sessions', as(token))).status).toBe(401)
   })
 
   it('see nothing of each other: whatever one has made is not there for the other', async () => {
-    const { path } = session
-    const calls: [string, string, unknown?][] = [
-      ['GET', path],
-      ['GET', `${path}/transcript`],
-      ['GET', `${path}/events`],
-      ['GET', `${path}/tool-events`],
-      ['POST', `${path}/messages`, { input: { message: 'hi' } }],
-      ['POST', `${path}/cancel`],
-      ['POST', `${path}/end`],
-      ['DELETE', path],
-      ['POST', `${path}/tools/tool/calls`, { input: { text: 'a' } }],
-      ['GET', `${path}/calls/4/log`],
-      ['GET', `${path}/environments/box/files`],
-      ['GET', `${path}/environments/box/files/kept.txt`],
-      ['PUT', `${path}/environments/box/files/new.txt`],
-      ['DELETE', `${path}/environments/box/files/kept.txt`],
-      ['POST', `${path}/environments`, { operation: 'list' }],
-      ['POST', `/mcp/${session.id}`, { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
-      ['POST', `${path}/environments/box/calls/m`, { input: 1 }],
-      ['GET', `/v1/tools/${component}`],
-      ['DELETE', `/v1/tools/${component}`],
-    ]
+    const pathOf = (template: string): string =>
+      template
+        .replace(/(?<=\/sessions\/|\/mcp\/):id/, session.id)
+        .replace(/(?<=\/hosts\/):id/, host.id)
+        .replace(/(?<=\/tools\/):id/, component)
+        .replace(/(?<=\/agentloops\/):id/, agentloop)
+        .replace(/:env|(?<=environments\/):name/, 'box')
+        .replace(/(?<=tools\/):name/, 'tool')
+        .replace(':method', 'm')
+        .replace(':sequence', String(called))
+        .replace('*', 'kept.txt')
     await acting('token-of-b', async () => {
-      for (const [method, route, json] of calls) {
-        const bytes = method === 'PUT' ? { bytes: Buffer.from('x') } : {}
-        const { status } = await server.request(method, route, { ...bytes, ...(json === undefined ? {} : { json }) })
-        expect([method, route, status]).toEqual([method, route, 404])
+      for (const route of routesWithIds()) {
+        const [method = '', template = ''] = route.split(' ')
+        const path = pathOf(template)
+        // What another kind of token opens, a tenant's does not open at all.
+        const isOfOtherToken = template.includes('/hosts/')
+        const content = method === 'PUT' ? { bytes: Buffer.from('x') } : { json: bodyFor(template) }
+        const body = method === 'GET' ? {} : content
+        for (const accept of ['application/json', 'application/json, text/event-stream']) {
+          const { status } = await server.request(method, path, { ...body, key: 'key-of-a', headers: { accept } })
+          expect([route, status]).toEqual([route, isOfOtherToken ? 401 : 404])
+        }
       }
+      const prepared = await server.post('/v1/brain-env/prepare', { tools: [component] })
+      expect([prepared.status, prepared.body.message]).toEqual([404, expect.stringContaining(component)])
       expect((await server.get('/v1/sessions')).body.sessions).toEqual([])
       expect((await server.get('/v1/tools')).body.tools).toEqual([])
       const created = await host.create()
@@ -108,7 +130,14 @@ describe('tenants', () => {
       })
       expect([placed.status, placed.body.message]).toEqual([400, expect.stringContaining('no tool')])
     })
-    expect(await acting('token-of-a', () => session.file('kept.txt'))).toMatchObject({ status: 200, text: 'of a' })
+    // All of it is there for its own tenant, as it was.
+    await acting('token-of-a', async () => {
+      for (const route of routesWithIds().filter((each) => each.startsWith('GET ') && !each.includes('/hosts/'))) {
+        const { status } = await server.get(pathOf(route.slice('GET '.length)))
+        expect([route, status]).toEqual([route, route.includes('/mcp/') ? 405 : 200])
+      }
+      expect(await session.file('kept.txt')).toMatchObject({ status: 200, text: 'of a' })
+    })
   })
 
   it('have idempotency keys of their own', async () => {

@@ -1,4 +1,4 @@
-import { mkdtemp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, type TestContext } from 'vitest'
@@ -241,9 +241,50 @@ describe('the library of Python tools', () => {
   })
 
   it('reports an exception as an error of the tool, and where it was in the log', async (context) => {
-    const { end, stderr } = await runComponent({ component: await python(context, 'pyfiles'), input: { op: 'raise' } })
+    const { end, calls } = await runComponent({ component: await python(context, 'pyfiles'), input: { op: 'raise' } })
     expect(end).toEqual({ type: 'failed', code: 'tool_error', message: "KeyError: 'deliberate'" })
-    expect(stderr).toMatch(/tool\.py", line \d+, in fail/)
+    expect(calls.map(({ method }) => method)).toEqual(['telemetry'])
+    expect(JSON.parse(calls[0]!.text!).traceback).toMatch(/tool\.py", line \d+, in fail/)
+  })
+
+  it('refuses arguments and options before the function runs', async (context) => {
+    const component = await python(context, 'pyfiles')
+    const refused = async (input: unknown) => (await runComponent({ component, input, workspace })).end
+    expect(await refused({ op: 'spit', n: '3' })).toEqual({
+      type: 'failed',
+      code: 'invalid_input',
+      message: 'Cannot call "pyfiles": "n" must be an integer, not a string',
+    })
+    expect(await refused({ op: 'nothing' })).toMatchObject({ code: 'invalid_input' })
+    expect(await refused({ op: 'stat', more: 1 })).toMatchObject({ code: 'invalid_input' })
+    expect(await readdir(workspace)).not.toContain('p0')
+  })
+
+  it('reads hints that Python itself evaluates late', async (context) => {
+    const component = await python(context, 'pyfiles')
+    const later = { type: 'string', enum: ['a'] }
+    const point = { $ref: '#/$defs/Point' }
+    const next = { anyOf: [point, { type: 'null' }], default: null }
+    expect(finishedValue(await runComponent({ component, input: { op: 'hints' } }))).toEqual({
+      parameters: {
+        type: 'object',
+        properties: {
+          one: later,
+          many: { type: 'array', items: later },
+          point,
+          lost: { type: 'string' },
+          ids: { type: 'array', items: { type: 'integer' }, default: [1] },
+        },
+        required: ['one', 'many', 'point'],
+        $defs: { Point: { type: 'object', properties: { x: { type: 'integer' }, next }, required: ['x'] } },
+      },
+      output: later,
+    })
+  })
+
+  it('is in a component of no more than 19 MB', async (context) => {
+    for (const name of ['inspect', 'csv_report', 'wordcount', 'pyfiles'] as const)
+      expect((await stat(await python(context, name))).size, name).toBeLessThanOrEqual(19_000_000)
   })
 
   it('has sockets that reach nothing', async (context) => {

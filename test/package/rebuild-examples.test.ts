@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { globSync, statSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { promisify } from 'node:util'
@@ -68,6 +69,16 @@ describe('committed components', () => {
           process.stderr.write('\nNOT CHECKED: the bytes of the components (not the pinned compiler)\n\n')
       },
     )
+
+    it('reach the host through bindings that are generated from the WIT', async (context) => {
+      if (build === undefined) return notRun(context, 'whether the bindings of brain-tool come from the WIT')
+      await outputOf(build)
+      const texts = globSync(`${EXAMPLES}/target/{,*/}release/build/wit-bindgen-rust-macro-*/out/tool0.rs`)
+      const newest = texts.toSorted((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)[0]
+      if (newest === undefined)
+        throw new Error('Cannot find what brain-tool/bindings generated: its text has another place')
+      expect(await readFile(`${EXAMPLES}/brain-tool/src/bindings.rs`, 'utf8')).toBe(await readFile(newest, 'utf8'))
+    })
 
     it.each([
       [['/nowhere'], /there is no folder \/nowhere$/],

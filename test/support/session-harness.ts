@@ -111,7 +111,7 @@ export function openHarness(options: HarnessOptions = {}) {
     [
       'tool_service',
       toolServiceBinding({
-        services,
+        services: () => services,
         secret: () => undefined,
         proxies: parseProxyRules(options.proxies ?? {}),
         inspect: neverCalled,
@@ -137,7 +137,10 @@ export function openHarness(options: HarnessOptions = {}) {
     new ComponentLoops({
       sandbox: { level: { name: 'none', landlockAbi: 0, remarks: ['a test'], unsafe: true }, invoke: neverCalled },
       components: { get: async () => undefined, ensureArtifact: neverCalled },
-      brainEnv: new BrainEnv(new Map(), () => undefined),
+      brainEnv: new BrainEnv(
+        () => undefined,
+        () => undefined,
+      ),
       callLogs,
       limits,
     }),
@@ -174,7 +177,7 @@ export function openHarness(options: HarnessOptions = {}) {
     providers,
     credentials,
     callLogs,
-    catalog: new Catalog(services),
+    catalog: new Catalog(() => services),
   })
   const calls = new DirectCalls({
     sessions,

@@ -167,7 +167,7 @@ export function openToolLab(service: ToolService, parts: Partial<ToolServiceBind
   const logger: Logger = { debug: log, info: log, warn: log, error: log }
   const services = new Map([[service.name, service]])
   const binding = toolServiceBinding({
-    services,
+    services: () => services,
     secret: () => undefined,
     proxies: parseProxyRules({}),
     inspect: () => {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 use crate::bindings::brain::agentloop::host;
 use crate::bindings::{TurnError, TurnInput};

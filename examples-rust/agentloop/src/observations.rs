@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
-use crate::bindings::brain::agentloop::host;
 use crate::bindings::TurnError;
+use crate::bindings::brain::agentloop::host;
 use crate::records::{failure_in, is_news};
 
 const KEY: &str = "example.observations";

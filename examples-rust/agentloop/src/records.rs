@@ -1,6 +1,6 @@
 //! How the records of a call read to a model.
 
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 
 pub const UNKNOWN: &str = "Whether the tool did its work is not known; it may have been done.";
 

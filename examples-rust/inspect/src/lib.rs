@@ -4,22 +4,26 @@ mod walk;
 
 use std::num::NonZeroU32;
 
-use brain_guest::{emit, json, workspace_path, Call, ToolError};
+use brain_tool::{Context, Error, json};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Input {
+    /// A file or directory, for example "notes" or "/workspace/notes"
     path: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Options {
+    /// How many levels of directories to list
     #[serde(default = "one_level")]
     depth: NonZeroU32,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Inspection {
     path: String,
     #[serde(flatten)]
@@ -30,13 +34,13 @@ fn one_level() -> NonZeroU32 {
     NonZeroU32::MIN
 }
 
-fn inspect(call: Call<Input, Options>) -> Result<Inspection, ToolError> {
-    let root = workspace_path(&call.input.path);
+/// Inspect one path: what lies there, of which kind and how large. Relative paths mean the workspace.
+#[brain_tool::tool]
+fn inspect(input: Input, context: &Context<Options>) -> Result<Inspection, Error> {
+    let root = context.workspace_path(&input.path);
     let path = root.display().to_string();
-    emit("inspect_started", &json!({ "path": path }))?;
-    let listing = walk::list(&root, call.options.depth.get())
-        .map_err(|error| ToolError::new("cannot_inspect", format!("Cannot inspect {path:?}: {error}")))?;
+    context.emit("inspect_started", &json!({ "path": path }))?;
+    let listing = walk::list(&root, context.options().depth.get())
+        .map_err(Error::because("cannot_inspect", format_args!("Cannot inspect {path:?}")))?;
     Ok(Inspection { path, listing })
 }
-
-brain_guest::tool!(inspect);

@@ -2,12 +2,13 @@ use std::fs::{self, DirEntry, FileType, Metadata};
 use std::io;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// With paths of 200 bytes, this many entries still fit the megabyte that one result may have.
 const MAX_ENTRIES: usize = 4_000;
 
-#[derive(Debug, Default, PartialEq, Serialize)]
+#[derive(Debug, Default, JsonSchema, PartialEq, Serialize)]
 pub struct Listing {
     /// Directories before what they hold, names in order of their bytes.
     pub entries: Vec<Entry>,
@@ -16,7 +17,7 @@ pub struct Listing {
     pub truncated: bool,
 }
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, JsonSchema, PartialEq, Serialize)]
 pub struct Entry {
     pub path: String,
     pub kind: Kind,
@@ -24,7 +25,7 @@ pub struct Entry {
     pub size: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     File,

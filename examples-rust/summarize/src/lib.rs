@@ -2,27 +2,28 @@
 
 use std::fs;
 
-use brain_guest::{ask, emit, json, with_content, workspace_path, Call, ToolError, WithContent};
+use brain_tool::{Context, Error, WithContent, json, tool, with_content};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{ "required": ["text"] }, { "required": ["path"] }]))]
 struct Input {
-    #[serde(flatten)]
-    source: Source,
+    #[schemars(length(min = 1), extend("type" = "string"))]
+    text: Option<String>,
+    /// A UTF-8 file; relative paths mean the workspace
+    #[schemars(length(min = 1), extend("type" = "string"))]
+    path: Option<String>,
     #[serde(default = "fifty")]
+    #[schemars(range(min = 1, max = 1000))]
     max_words: u32,
 }
 
-#[derive(Debug, Deserialize, PartialEq)]
-#[serde(rename_all = "lowercase")]
-enum Source {
-    Text(String),
-    Path(String),
-}
-
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct Summary {
     summary: String,
+    /// Whether the model came to its own end
     complete: bool,
     source_characters: usize,
 }
@@ -31,12 +32,13 @@ fn fifty() -> u32 {
     50
 }
 
-impl Source {
-    fn read(self) -> Result<String, ToolError> {
-        match self {
-            Self::Text(text) => Ok(text),
-            Self::Path(path) => fs::read_to_string(workspace_path(&path))
-                .map_err(|error| ToolError::new("cannot_read", format!("Cannot read {path:?}: {error}"))),
+impl Input {
+    fn read(&self, context: &Context) -> Result<String, Error> {
+        match (&self.text, &self.path) {
+            (Some(text), None) => Ok(text.clone()),
+            (None, Some(path)) => fs::read_to_string(context.workspace_path(path))
+                .map_err(Error::because("cannot_read", format_args!("Cannot read {path:?}"))),
+            _ => Err(Error::new("invalid_input", "Cannot read the input: give either \"text\" or \"path\"")),
         }
     }
 }
@@ -48,43 +50,49 @@ fn instruction(max_words: u32) -> String {
     )
 }
 
-fn summarize(call: Call<Input>) -> Result<WithContent<Summary>, ToolError> {
-    let Input { source, max_words } = call.input;
-    let text = source.read()?;
+/// Summarize a text, or a text file of the workspace, with the session's model.
+#[tool]
+fn summarize(input: Input, context: &Context) -> Result<WithContent<Summary>, Error> {
+    let text = input.read(context)?;
     let source_characters = text.chars().count();
-    emit("summarize_started", &json!({ "source_characters": source_characters, "max_words": max_words }))?;
-    let reply = ask(&instruction(max_words), &text)?;
-    let content = reply.text.clone();
-    let complete = reply.stop_reason == "end_turn";
-    Ok(with_content(Summary { summary: reply.text, complete, source_characters }, content))
+    let max_words = input.max_words;
+    context.emit("summarize_started", &json!({ "source_characters": source_characters, "max_words": max_words }))?;
+    let answer = context.ask(&instruction(max_words), &text)?;
+    let (summary, complete) = (answer.text(), answer.stop_reason == "end_turn");
+    let content = summary.clone();
+    Ok(with_content(Summary { summary, complete, source_characters }, content))
 }
-
-brain_guest::tool!(summarize);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brain_tool::testing::{Call, run};
 
-    fn input(text: &str) -> Result<Input, serde_json::Error> {
-        serde_json::from_str(text)
+    #[test]
+    fn the_model_is_asked_with_the_bound_and_its_text_is_said() {
+        let call = Call::<summarize>::new(json!({ "text": "äöü", "max_words": 7 })).model(|request| {
+            assert!(request["system"].as_str().unwrap().contains("at most 7 words"));
+            assert_eq!(request["messages"][0]["content"][0]["text"], "äöü");
+            let content = json!([{ "type": "text", "text": "Vowels." }]);
+            Ok(json!({ "message": { "content": content }, "stop_reason": "max_tokens" }))
+        });
+        let recorded = call.run();
+        assert_eq!(recorded.value(), &json!({ "summary": "Vowels.", "complete": false, "source_characters": 3 }));
+        assert_eq!(recorded.outcome["content"], "Vowels.");
+        assert_eq!(recorded.events[0].payload, json!({ "source_characters": 3, "max_words": 7 }));
     }
 
     #[test]
     fn the_source_is_a_text_or_a_path() {
-        assert_eq!(input(r#"{"text":"a","max_words":3}"#).unwrap().source, Source::Text("a".into()));
-        assert_eq!(input(r#"{"path":"a.txt"}"#).unwrap().source, Source::Path("a.txt".into()));
-        assert!(input(r#"{"max_words":3}"#).is_err());
+        for input in [json!({}), json!({ "text": "a", "path": "b" }), json!({ "txt": "a" })] {
+            assert_eq!(run::<summarize>(input).error().code, "invalid_input");
+        }
     }
 
     #[test]
     fn a_file_that_is_not_there_is_named() {
-        let error = Source::Path("/no/such/file".into()).read().unwrap_err();
+        let error = run::<summarize>(json!({ "path": "/no/such/file" })).error();
         assert_eq!(error.code, "cannot_read");
         assert!(error.message.starts_with("Cannot read \"/no/such/file\": "), "{}", error.message);
-    }
-
-    #[test]
-    fn the_instruction_holds_the_bound() {
-        assert!(instruction(7).contains("at most 7 words"));
     }
 }

@@ -3,31 +3,33 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use brain_guest::{Call, ToolError};
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-#[derive(Deserialize)]
-struct Input {
-    text: String,
-    #[serde(default = "five")]
-    top: usize,
-}
-
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, JsonSchema, PartialEq, Serialize)]
 struct WordCount {
     words: usize,
     unique: usize,
     top: Vec<Frequency>,
 }
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, JsonSchema, PartialEq, Serialize)]
 struct Frequency {
     word: String,
+    #[schemars(range(min = 1))]
     count: usize,
 }
 
-fn five() -> usize {
-    5
+/// Count the words of a text, and which of them are most frequent.
+#[brain_tool::tool]
+fn wordcount(
+    text: &str,
+    /// How many frequent words to name
+    #[default(5)]
+    #[schemars(range(max = 1000))]
+    top: usize,
+) -> WordCount {
+    count(text, top)
 }
 
 /// A word is a run of letters, digits and apostrophes; case does not matter. Equally frequent words stand in order.
@@ -43,12 +45,6 @@ fn count(text: &str, top: usize) -> WordCount {
     top_words.truncate(top);
     WordCount { words, unique, top: top_words }
 }
-
-fn wordcount(call: Call<Input>) -> Result<WordCount, ToolError> {
-    Ok(count(&call.input.text, call.input.top))
-}
-
-brain_guest::tool!(wordcount);
 
 #[cfg(test)]
 mod tests {

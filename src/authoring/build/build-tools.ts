@@ -22,7 +22,9 @@ const IN_FOLDERS: readonly (readonly [string, Language])[] = [
 const TAKEN = 'take a .py, .ts, .mts, .js or .mjs file, a Cargo.toml, or a folder with Cargo.toml, tool.py or tool.ts'
 
 /** Builders, loaded when they are needed. */
-const BUILDERS: Partial<Readonly<Record<Language, () => Promise<ToolBuilder>>>> = {
+const BUILDERS: Readonly<Record<Language, () => Promise<ToolBuilder>>> = {
+  python: async () => (await import('./python.ts')).buildPython,
+  rust: async () => (await import('./rust.ts')).buildRust,
   typescript: async () => (await import('./typescript.ts')).buildTypeScript,
 }
 
@@ -63,9 +65,6 @@ const isFile = (path: string): Promise<boolean> =>
  */
 export async function buildTools(given: string, options: BuildOptions): Promise<readonly BuiltTool[]> {
   const { path, language } = await sourceAt(given)
-  const load = BUILDERS[language]
-  if (load === undefined)
-    throw new Error(`Cannot build ${JSON.stringify(given)}: this version of brain builds no tools of ${language}`)
-  const build = await load()
+  const build = await BUILDERS[language]()
   return build(path, { ...options, outDirectory: resolve(options.outDirectory) })
 }

@@ -12,6 +12,8 @@ export type BuildOptions = {
   /** Hears what is being done, line by line. */
   readonly onProgress: (line: string) => void
   readonly signal?: AbortSignal
+  /** Builds quickly rather than well, to try what was changed, where a language knows the difference; default: no. */
+  readonly quick?: boolean
   /** The environment of the command: PATH, HOME, BRAIN_RUST_TOOLCHAIN … */
   readonly env: Readonly<Record<string, string | undefined>>
 }

@@ -119,8 +119,7 @@ export class ServiceCall implements RunningCall {
       return { type: 'result', text: '' }
     } catch (error) {
       if (!(error instanceof BrainError)) throw error
-      if (error.code === 'invalid_output' || error.code === 'emit_limit')
-        return refusedResult(error.code, error.message)
+      if (error.code === 'invalid_output') return refusedResult('invalid_output', error.message)
       return { type: 'unknown', message: `Cannot keep the result of tool "${name}": ${error.message}` }
     }
   }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { RequestOptions } from 'node:http'
+import { parseTraceparent } from '../../kernel/traceparent.ts'
 import { activityIdOf } from '../../dispatch/call-activity.ts'
 import type { BoundCall } from '../../dispatch/tool-binding.ts'
 import { isPassedOn, type Target } from './open-connection.ts'
@@ -39,13 +40,10 @@ export function requestOf(
   }
 }
 
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(?:-|$)/
-
 /** The same trace and flags with a span of our own (W3C Trace Context 2.2); undefined for what is no traceparent. */
 function continued(traceparent: string): string | undefined {
-  const [, trace, flags] = TRACEPARENT.exec(traceparent) ?? []
-  if (trace === undefined || flags === undefined) return undefined
-  return `00-${trace}-${newSpanId()}-${flags}`
+  const known = parseTraceparent(traceparent)
+  return known && `00-${known.trace}-${newSpanId()}-${known.flags}`
 }
 
 function newSpanId(): string {

@@ -10,8 +10,8 @@ import { ServiceCall } from './service-call.ts'
 import type { InspectionGrant } from './service-request.ts'
 
 export type ToolServiceBindingParts = {
-  /** The bindings of the host config by name, looked up at each call: they may change while the server runs. */
-  readonly services: ReadonlyMap<string, ToolService>
+  /** The bindings of the host config by name, looked up at each call; a call that began keeps its own. */
+  readonly services: () => ReadonlyMap<string, ToolService>
   /** The value of a variable that a `token_env` names. */
   readonly secret: (name: string) => string | undefined
   readonly proxies: ProxyRules
@@ -30,13 +30,14 @@ export function toolServiceBinding(parts: ToolServiceBindingParts): ToolBinding 
   const connections = new Connections()
   return {
     driver: 'tool_service',
+    boundsResults: true,
     async checkPlacement() {},
     checkEnvironment() {},
     async operate() {
       return ACCEPTED
     },
     timeoutMs(tool) {
-      const service = parts.services.get(tool)
+      const service = parts.services().get(tool)
       return service && service.timeout_seconds * 1000
     },
     start: (call, services) => startCall(parts, connections, call, services),
@@ -50,7 +51,7 @@ function startCall(
   call: BoundCall,
   services: CallServices,
 ): RunningCall {
-  const service = offered.get(call.tool)
+  const service = offered().get(call.tool)
   if (service === undefined || service.tenants?.includes(call.tenant) === false)
     return refused(call.tool, 'this server does not offer it any more')
   const token = service.token_env === undefined ? undefined : secret(service.token_env)

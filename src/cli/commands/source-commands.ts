@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import type { BuildCommandOptions } from '../build.ts'
+import type { DevFlags } from '../dev.ts'
 import type { NewCommandOptions } from '../new.ts'
+import { JSON_LINES, SETTING } from './tool-options.ts'
 
 /** Commands for the sources of tools. Each loads what it needs when it is asked for. */
 export function addSourceCommands(program: Command, version: string): void {
@@ -26,4 +28,17 @@ export function addSourceCommands(program: Command, version: string): void {
       const { printBuild } = await import('../build.ts')
       process.exitCode = await printBuild(process.env, source, options)
     })
+
+  const dev = program
+    .command('dev')
+    .description('build a tool and run it, and again whenever its sources are saved')
+    .argument('<source>', 'as for brain build')
+    .option('--tool <name>', 'which one, where the source has several')
+  for (const option of SETTING) dev.addOption(option)
+  dev.option(...JSON_LINES).action(async (source: string, flags: DevFlags) => {
+    const { developTool } = await import('../dev.ts')
+    const stop = new AbortController()
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+    await developTool(process.env, source, flags, { signal: stop.signal })
+  })
 }

@@ -1,31 +1,8 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { InspectFlags } from '../inspect.ts'
 import type { RunFlags } from '../run.ts'
 import type { TestFlags } from '../test.ts'
-
-const collect = (value: string, all: readonly string[] = []): readonly string[] => [...all, value]
-
-/** What a tool is given, and what it is called with. */
-const GRANTS = [
-  new Option(
-    '--secret <name>',
-    'give it the value of this variable as the file /secrets/NAME; may be repeated',
-  ).argParser(collect),
-  new Option('--net <origin>', 'let it reach this origin, such as https://api.example; may be repeated').argParser(
-    collect,
-  ),
-]
-const SETTING = [
-  new Option('--input <json>', 'the input: JSON, @FILE, or - for standard input; default {}'),
-  new Option('--options <json>', 'the options that the tool is placed with: JSON, @FILE or -; default {}'),
-  new Option('--workspace <directory>', 'give it this directory as /workspace; DIRECTORY:ro for reading only'),
-  new Option('--scratch', 'give it a directory of its own as /scratch'),
-  ...GRANTS,
-  new Option('--deadline <duration>', 'stop it then: 250ms, 5s, 2m; default: BRAIN_MAX_TOOL_SECS'),
-  new Option('--model <model>', 'the model that it may call: scripted:@FILE, or PROVIDER:NAME'),
-  new Option('--api-key-env <variable>', 'the variable that holds the key of the model'),
-]
-const JSON_LINES = ['--json', 'for programs: a line of JSON each'] as const
+import { GRANTS, JSON_LINES, SETTING } from './tool-options.ts'
 
 /** Commands for authors of tools. Each loads what it needs when it is asked for. */
 export function addToolCommands(program: Command): void {
@@ -43,6 +20,7 @@ export function addToolCommands(program: Command): void {
     .command('inspect')
     .description('say what a component is, what it may be given, and whether a server would admit it')
     .argument('<file>', 'the component, a .wasm file')
+    .option('--schema <provider>', 'print the tool as openai, anthropic or mcp takes it, and nothing else')
     .option(...JSON_LINES)
     .action(async (file: string, flags: InspectFlags) => {
       const { inspectComponent } = await import('../inspect.ts')

@@ -1,7 +1,7 @@
 import { access, constants, mkdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { buildPythonTool } from '../../../examples-python/build.mjs'
+import { cachedPythonTool, type CachedBuildOptions } from '../../authoring/build/python/cached-python-tool.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -25,12 +25,10 @@ export type BuiltTool = { readonly bytes: Buffer } | { readonly reason: string }
 
 /**
  * Builds a tool of `examples-python`, or takes it from the cache.
+ * @param folder one with `tool.py`: the name of an example, or an absolute path
  * @returns its bytes, or why this machine cannot build it
  */
-export async function pythonTool(
-  name: string,
-  options: { cacheDirectory: string; onProgress?: (line: string) => void; signal?: AbortSignal },
-): Promise<BuiltTool> {
-  const built = await buildPythonTool(name, options)
+export async function pythonTool(folder: string, options: Omit<CachedBuildOptions, 'env'>): Promise<BuiltTool> {
+  const built = await cachedPythonTool(resolve(ROOT, 'examples-python', folder), { ...options, env: process.env })
   return built.built ? { bytes: await readFile(built.component) } : { reason: built.reason }
 }

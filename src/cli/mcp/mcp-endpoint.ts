@@ -4,7 +4,7 @@ import { boundedLines } from '../../kernel/bounded-lines.ts'
 import { BrainError, ERRORS, messageOf, type ErrorCode } from '../../kernel/errors.ts'
 import { isJsonObject, parseJson, type Json, type JsonObject } from '../../kernel/json.ts'
 
-/** One message of an answer may take this much: results are far smaller, as BRAIN_MAX_EMITTED_BYTES says. */
+/** One message of an answer may take this much: results are far smaller, unless an operator lets them grow. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024
 
 /** The request was sent and its answer did not come: whether anything was done is not known. */

@@ -3,7 +3,7 @@ import { FIXED_SENTENCES } from '../../contract/outcome.ts'
 import { BrainError } from '../../kernel/errors.ts'
 import type { JsonObject } from '../../kernel/json.ts'
 import type { McpCall, OfferedTools } from '../../mcp/offered-tools.ts'
-import { ENVIRONMENT_META } from '../../mcp/to-mcp-tool.ts'
+import { ENVIRONMENT_META, TRACE_META } from '../../mcp/to-mcp-tool.ts'
 import { AnswerLost, type McpEndpoint } from './mcp-endpoint.ts'
 
 /** The tools of a session of a running server. */
@@ -30,6 +30,7 @@ export class RemoteTools implements OfferedTools {
     const meta = {
       ...(call.onProgress === undefined ? {} : { progressToken: id }),
       ...(call.environment === undefined ? {} : { [ENVIRONMENT_META]: call.environment }),
+      ...(call.traceparent === undefined ? {} : { [TRACE_META]: call.traceparent }),
     }
     const cancel = (): void => this.#cancel(id)
     if (signal.aborted) throw new BrainError('cancelled', `Cannot call tool "${name}": it was cancelled before`)

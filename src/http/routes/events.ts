@@ -25,7 +25,7 @@ export function eventRoutes(app: FastifyInstance, parts: ServerParts): void {
   app.get<WithId>('/v1/sessions/:id/events', inspectable, async (request, reply) => {
     const at = whereOf(parts, request)
     if (!wantsEventStream(request)) return events.page(at.tenant, at.id, at.after)
-    return stream(parts, { request, reply, over: at.over }, async (after, signal) => {
+    return stream(parts, { request, reply, at }, async (after, signal) => {
       const feed = await events.follow(at.tenant, at.id, after, signal)
       return { events: mapped(feed, toRecordEvent), lagged: feed.lagged }
     })
@@ -34,7 +34,7 @@ export function eventRoutes(app: FastifyInstance, parts: ServerParts): void {
   app.get<WithId>('/v1/sessions/:id/tool-events', inspectable, async (request, reply) => {
     const at = whereOf(parts, request)
     if (!wantsEventStream(request)) return activity.page(at.tenant, at.id, at.after)
-    return stream(parts, { request, reply, over: at.over }, async (after, signal) => {
+    return stream(parts, { request, reply, at }, async (after, signal) => {
       const feed = await activity.follow(at.tenant, at.id, after, signal)
       const toEvent = ({ sequence: id, event_type: event, data }: ToolEvent): StreamEvent => ({
         ...(id === undefined ? {} : { id }),
@@ -57,7 +57,7 @@ function whereOf(
 }
 
 /** Who reads the events of a session; `over` ends what a call of a distributed tool may read. */
-export type Viewer = { readonly tenant: TenantId; readonly over?: AbortSignal }
+export type Viewer = { readonly tenant: TenantId; readonly over?: AbortSignal; readonly mayGoOn: () => boolean }
 
 /**
  * A tenant, or a call of a distributed tool that may inspect its session (contract A16).
@@ -65,9 +65,11 @@ export type Viewer = { readonly tenant: TenantId; readonly over?: AbortSignal }
  */
 export function viewerOf({ access, inspections }: ServerParts, request: FastifyRequest): Viewer {
   const token = bearerOf(request)
-  if (!inspections.isInspection(token)) return { tenant: access.tenantOf(request) }
+  // Tokens of tenants are the operator's to choose, so one may look like those of inspections.
+  const owner = inspections.isInspection(token) ? access.ownerOf(token) : access.tenantOf(request)
+  if (owner !== undefined) return { tenant: owner, mayGoOn: () => access.tenantWith(token) === owner }
   const viewer = inspections.find(parseSessionId((request as FastifyRequest<WithId>).params.id), token)
-  if (viewer !== undefined) return viewer
+  if (viewer !== undefined) return { ...viewer, mayGoOn: () => true }
   throw new BrainError(
     'unauthorized',
     'Cannot authenticate: the call that was given this token is over, or another session’s',
@@ -77,11 +79,7 @@ export function viewerOf({ access, inspections }: ServerParts, request: FastifyR
 /** Follows for as long as client and server are there; of `after` and `Last-Event-ID` the larger counts (A6). */
 async function stream(
   { streams }: ServerParts,
-  {
-    request,
-    reply,
-    over,
-  }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly over: AbortSignal | undefined },
+  { request, reply, at }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly at: Viewer },
   follow: (after: number, signal: AbortSignal) => Promise<Streamed>,
 ): Promise<FastifyReply> {
   const { after } = parse(eventsQuery, request.query, 'query')
@@ -89,7 +87,8 @@ async function stream(
   const stop = new AbortController()
   request.raw.on('close', () => stop.abort())
   reply.raw.on('close', () => stop.abort())
-  const unregister = streams.add(stop)
+  const { over, mayGoOn } = at
+  const unregister = streams.add(stop, mayGoOn)
   const end = (): void => stop.abort()
   over?.addEventListener('abort', end, { once: true })
   if (over?.aborted === true) end()

@@ -38,8 +38,10 @@ const modelBody = z.strictObject({ ...call, request: jsonSchema })
 const callBody = z.strictObject({ ...call, call: z.strictObject({ method: z.string(), input: jsonSchema }) })
 
 /** The host that a request is for, which has its own token (contract 0.3). */
-export function openHost({ hosts }: ServerParts, request: FastifyRequest): ApplicationHost {
-  return hosts.open((request as FastifyRequest<WithId>).params.id, bearerOf(request))
+export function openHost({ hosts, access }: ServerParts, request: FastifyRequest): ApplicationHost {
+  const host = hosts.open((request as FastifyRequest<WithId>).params.id, bearerOf(request))
+  if (access.knows(host.tenant)) return host
+  throw new BrainError('unauthorized', 'Cannot authenticate: this server has the tenant of this host no more')
 }
 
 /** Applications that run tools of their own (contract 4). */
@@ -55,7 +57,7 @@ export function hostRoutes(app: FastifyInstance, parts: ServerParts): void {
     const host = openHost(parts, request)
     const stop = new AbortController()
     reply.raw.once('close', () => stop.abort())
-    const unregister = parts.streams.add(stop)
+    const unregister = parts.streams.add(stop, () => parts.access.knows(host.tenant))
     try {
       await sendEventStream(reply, host.connect(stop.signal), new AbortController().signal)
     } finally {

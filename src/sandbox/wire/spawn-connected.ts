@@ -33,6 +33,12 @@ export function spawnConnected(
   return canCallSystem() ? spawnOnOwnSockets(args, descriptors, { program, env }) : spawnOnPipes(args, descriptors, env)
 }
 
+/**
+ * In a process group of its own: Ctrl-C at a terminal is for whoever was started there, which then ends what it began, and
+ * not for the processes that do it.
+ */
+const OF_ITS_OWN = { cwd: '/', detached: true } as const
+
 /** Our own socket pairs: one read buffer for all of them, and writing without the stream machinery. */
 function spawnOnOwnSockets(
   args: readonly string[],
@@ -49,7 +55,7 @@ function spawnOnOwnSockets(
       channels.push(new Channel(here, descriptor))
       return there
     })
-    return { child: spawn(program, args, { stdio, env, cwd: '/' }), channels }
+    return { child: spawn(program, args, { ...OF_ITS_OWN, stdio, env }), channels }
   } catch (error) {
     for (const channel of channels) channel.close()
     throw error
@@ -65,7 +71,7 @@ export function spawnOnPipes(
   env: Spawned['env'] = {},
 ): ConnectedChild {
   const stdio = descriptors.map((descriptor) => (descriptor === 'ignore' ? descriptor : 'pipe'))
-  const child = spawn(process.execPath, args, { stdio, env, cwd: '/' })
+  const child = spawn(process.execPath, args, { ...OF_ITS_OWN, stdio, env })
   const channels = descriptors.flatMap((descriptor, fd) => {
     const end = child.stdio[fd]
     return descriptor !== 'ignore' && end instanceof Socket ? [new Channel(end, descriptor)] : []

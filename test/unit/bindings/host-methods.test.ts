@@ -26,7 +26,10 @@ function servicesOfTool(): Promise<HostServices> {
   const binding = componentBinding({
     sandbox,
     components: { get: unreachable, ensureArtifact: async () => {} },
-    brainEnv: new BrainEnv(new Map(), () => undefined),
+    brainEnv: new BrainEnv(
+      () => undefined,
+      () => undefined,
+    ),
   })
   const environment = { name: 'box', driver: 'brain', lifecycle: 'automatic', configuration: {} } as const
   const implementation = { type: 'brain_component', entrypoint: 'run', id }

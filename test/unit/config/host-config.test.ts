@@ -8,18 +8,20 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { hostConfigJsonSchema } from '../../../.ci/contracts/host-config-schema.ts'
 import { readConfig } from '../../../src/compose/read-config.ts'
 import { ConfigError } from '../../../src/config/config.ts'
+import { jsonFaults } from '../../../src/config/json-faults.ts'
 import { lineOf } from '../../../src/config/json-place.ts'
+import { parseJson } from '../../../src/kernel/json.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'brain-host-config-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 const file = join(directory, 'brain.json')
 
-const read = (text: string | object, env: Record<string, string> = { KEY: 'k' }) => {
-  writeFileSync(file, typeof text === 'string' ? text : JSON.stringify(text, null, 2))
+const read = (text: string | Buffer | object, env: Record<string, string> = { KEY: 'k' }) => {
+  writeFileSync(file, typeof text === 'string' || Buffer.isBuffer(text) ? text : JSON.stringify(text, null, 2))
   return readConfig(env, file)
 }
 
-async function problemsOf(text: string | object, env?: Record<string, string>): Promise<readonly string[]> {
+async function problemsOf(text: string | Buffer | object, env?: Record<string, string>): Promise<readonly string[]> {
   try {
     await read(text, env)
     return []
@@ -68,7 +70,7 @@ describe('the host config', () => {
     expect(await problemsOf({ tools })).toEqual([
       expect.stringMatching(/^brain\.json:4: tools\[0\]\.name: must be 1 to 64/),
       expect.stringMatching(/^brain\.json:18: tools\[0\]\.url: must be an http/),
-      expect.stringMatching(/^brain\.json:3: tools\[0\]: Unrecognized key: "more"/),
+      expect.stringMatching(/^brain\.json:23: tools\[0\]\.more: is no member/),
       expect.stringMatching(/^brain\.json:36: tools\[1\]\.timeout_seconds: /),
       expect.stringMatching(/^brain\.json:28: tools\[1\]\.input_schema: is not usable: /),
     ])
@@ -94,6 +96,11 @@ describe('the host config', () => {
     [{ tenants: ['a', 'b'].map((id) => ({ id, token_env: 'KEY' })) }, "another tenant's too"],
     [{ tenants: [{ id: 'a', token_env: 'KEY', allow: { network: ['example'] } }] }, 'allow.network[0]'],
     [{ tools: [{ ...echo, url: 'https://u:p@x.example/' }] }, 'token_env'],
+    [{ tools: [{ ...echo, url: 'https://x.example/#part' }] }, 'fragment'],
+    [{ tools: [{ ...echo, url: 'http://x.\texample/' }] }, 'must be an http or https URL'],
+    [{ tools: [{ ...echo, description: undefined }] }, 'tools[0].description: is missing'],
+    [{ tools: [{ ...echo, tenants: null }] }, 'tools[0].tenants'],
+    [{ tools: [{ ...echo, token_env: 'NOT_SET' }] }, 'the variable NOT_SET is not set, or empty'],
     [{ tools: [{ ...echo, token_env: '' }] }, 'tools[0].token_env'],
     [{ tools: [{ ...echo, max_output_bytes: 33 * 1024 * 1024 }] }, 'max_output_bytes'],
     [{ tools: [{ ...echo, description: '' }] }, 'description'],
@@ -110,6 +117,59 @@ describe('the host config', () => {
       expect(problem).toContain('no header may have')
       expect(problem).not.toContain(KEY)
     }
+  })
+
+  it('may begin with a byte order mark', async () => {
+    expect(await problemsOf(`\ufeff${JSON.stringify({ tools: [echo] })}`)).toEqual([])
+  })
+
+  it('is refused where it is no JSON, with the line and without its words', async () => {
+    const secret = 'canary-secret'
+    const broken: [string | Buffer, number, string][] = [
+      ['', 1, 'a value is expected here'],
+      [`{\n  "token": "${secret}",\n}`, 3, 'the name of a member is expected here'],
+      [`{\n  "tools": [{"a" "${secret}"}]}`, 2, 'tools[0].a: a colon is expected here'],
+      [`{\n\n"a": ${secret}}`, 3, 'a: a value is expected here'],
+      [`{"a": 1\n"b": 2}`, 2, 'a comma or } is expected here'],
+      [`{"a": [1\n2]}`, 2, 'a comma or ] is expected here'],
+      [`{"a":\n"${secret}`, 2, 'a: a text is not in the form of JSON'],
+      ['{"a":\n"\\x"}', 2, 'a: a text is not in the form of JSON'],
+      ['{"a":\n01}', 2, 'a: a number is wrongly written'],
+      ['{"a":\n12345678901234567890}', 2, 'too large to be exact'],
+      ['{}\n\n{}', 3, 'nothing may follow'],
+      [`{\n// ${secret}\n}`, 2, 'the name of a member is expected here'],
+      [`{"a":\n${'['.repeat(64)}${']'.repeat(64)}}`, 2, 'is nested deeper than 64 levels'],
+    ]
+    for (const [text, line, reason] of broken) {
+      const problems = await problemsOf(text)
+      expect(problems).toEqual([expect.stringContaining(reason)])
+      expect(problems[0]).toMatch(new RegExp(`^brain\\.json:${line}: `))
+      expect(problems[0]).not.toContain(secret)
+    }
+    const bytes = [Buffer.from('{"tools":[]}', 'utf16le'), Buffer.from('{"$schema":"\xe9"}', 'latin1')]
+    expect([await problemsOf(bytes[0]!), await problemsOf(bytes[1]!)]).toEqual([
+      ['brain.json:1: the name of a member is expected here, in double quotes'],
+      ['brain.json: it is not UTF-8'],
+    ])
+  })
+
+  it('is refused where a member stands twice, of which one would not count', async () => {
+    const text = '{"tenants": [\n{"id": "a", "token_env": "KEY",\n "token_env": "OLD"}],\n"tenants": []}'
+    expect(await problemsOf(text)).toEqual([
+      'brain.json:3: tenants[0].token_env: is there twice: of two, one would not count',
+      'brain.json:4: tenants: is there twice: of two, one would not count',
+    ])
+  })
+
+  it('with more problems than anybody reads tells of the first hundred', async () => {
+    const problems = await problemsOf(
+      JSON.stringify(Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`m ${at}`, at]))),
+    )
+    expect(problems).toHaveLength(101)
+    expect([problems[0], problems.at(-1)]).toEqual([
+      expect.stringContaining('["m 0"]: is no member'),
+      '… and 4900 more',
+    ])
   })
 
   it('that is not there is a problem as well', async () => {
@@ -161,3 +221,31 @@ it('the line of a value is found whatever stands before it', () => {
     { numRuns: 200 },
   )
 })
+
+it('faults are found exactly in texts that JSON.parse refuses or drops something of', () => {
+  const cut = fc.tuple(
+    fc.json({ maxDepth: 4 }),
+    fc.nat(),
+    fc.nat({ max: 3 }),
+    fc.constantFrom('', ',', '"', '}', '[', ':', '0', 'x'),
+  )
+  fc.assert(
+    fc.property(cut, ([text, from, length, put]) => {
+      const at = from % (text.length + 1)
+      const changed = text.slice(0, at) + put + text.slice(at + length)
+      const [fault] = jsonFaults(changed)
+      if (fault?.reason.startsWith('is there twice') === true) return
+      expect(fault === undefined).toBe(isJson(changed))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+function isJson(text: string): boolean {
+  try {
+    parseJson(text, 'it')
+    return true
+  } catch {
+    return false
+  }
+}

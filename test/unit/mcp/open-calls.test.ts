@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { OpenCalls } from '../../../src/mcp/open-calls.ts'
 
 const name = { session: 'ses_1', client: 'one', request: 1 }
@@ -18,7 +18,30 @@ describe('OpenCalls', () => {
     expect(isOver).toBe(false)
     open.cancel(name)
     expect(await work).toBe('cancelled')
-    open.cancel(name) // harmless
+  })
+
+  it('cancels a request that comes after its cancellation, once, and remembers no more than it may', async () => {
+    const isCancelled = (signal: AbortSignal): Promise<boolean> => Promise.resolve(signal.aborted)
+    const open = new OpenCalls(2)
+    open.cancel(name)
+    expect(await open.during(name, isCancelled)).toBe(true)
+    expect(await open.during(name, isCancelled)).toBe(false)
+    for (const request of [1, 2, 3]) open.cancel({ ...name, request })
+    const each = [1, 2, 3].map((request) => open.during({ ...name, request }, isCancelled).catch(() => 'refused'))
+    expect(await Promise.all(each)).toEqual([false, true, 'refused'])
+    expect(await open.during({ ...name, request: 3 }, isCancelled)).toBe(true)
+  })
+
+  it('forgets after ten seconds what was cancelled without being there', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    try {
+      const open = new OpenCalls()
+      open.cancel(name)
+      vi.advanceTimersByTime(10_001)
+      expect(await open.during(name, (signal) => Promise.resolve(signal.aborted))).toBe(false)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('refuses an id that is in use, and takes it again after', async () => {

@@ -114,7 +114,7 @@ describe('a call that does not end well', () => {
   it('says so of an error after which the work may have been done', async () => {
     const error = { code: 'invalid_output', message: 'm', details: { unknown_outcome: true } }
     const result = await resultOf(outcome({ status: 'error', error }))
-    expect(result).toMatchObject({ isError: true, content: text(`invalid_output: m ${FIXED_SENTENCES.unknown}`) })
+    expect(result).toMatchObject({ isError: true, content: text(`invalid_output: m. ${FIXED_SENTENCES.unknown}`) })
   })
 
   it('is an error for input that the schema refuses, and is not sent', async () => {

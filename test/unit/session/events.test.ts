@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { localTenant, type SessionId } from '../../../src/kernel/ids.ts'
 import type { JournalRecord } from '../../../src/journal/record.ts'
+import { FIXED_SENTENCES } from '../../../src/contract/outcome.ts'
 import { activityIdOf, PROGRESS_FRAME } from '../../../src/dispatch/call-activity.ts'
 import { type Harness, sharedHarnesses, toolNamed } from '../../support/session-harness.ts'
 
@@ -157,7 +158,11 @@ describe('the activity of tools', () => {
       'a failure that may have done its work',
       finish('{"status":"error","error":{"code":"sad","message":"no","details":{"unknown_outcome":true}}}'),
       {
-        structured_content: { code: 'sad', message: 'no', details: { unknown_outcome: true } },
+        structured_content: {
+          code: 'sad',
+          message: `no. ${FIXED_SENTENCES.unknown}`,
+          details: { unknown_outcome: true },
+        },
         is_error: true,
         unknown_outcome: true,
       },

@@ -47,7 +47,10 @@ function tireless(guestCpuSecs: number, request: readonly [string, string], most
       },
     },
     components: { get: () => expect.unreachable(), ensureArtifact: async () => {} },
-    brainEnv: new BrainEnv(new Map(), () => undefined),
+    brainEnv: new BrainEnv(
+      () => undefined,
+      () => undefined,
+    ),
     callLogs: { write: async () => {} },
     limits: { ...defaultLimits, guestCpuSecs },
   })

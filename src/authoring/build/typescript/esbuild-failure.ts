@@ -1,4 +1,4 @@
-import { relative } from 'node:path'
+import { relative, resolve } from 'node:path'
 import type { BuildFailure, Message } from 'esbuild'
 import { messageOf } from '../../../kernel/errors.ts'
 
@@ -23,7 +23,8 @@ export function esbuildFailure(error: unknown, folder: string): string {
 function textOf({ text, location }: Message, folder: string): string {
   const said = explained(text)
   if (location === null) return said
-  return `${relative(folder, location.file) || location.file}:${location.line}:${location.column + 1}: ${said}`
+  // esbuild names files as they are seen from the folder in which it works, which is this one.
+  return `${relative(folder, resolve(folder, location.file))}:${location.line}:${location.column + 1}: ${said}`
 }
 
 function explained(text: string): string {

@@ -98,9 +98,11 @@ async function answerOf(
     killSignal: 'SIGKILL',
     ...(signal && { signal }),
   })
-  const closed = once(child, 'close') as Promise<[number | null, string | null]>
-  const texts = [textOf(child.stdio[3] as Readable), textOf(child.stderr as Readable)] as const
-  const [[code], answer, said] = await Promise.all([closed, ...texts])
+  const [answer, said, [code]] = await Promise.all([
+    textOf(child.stdio[3] as Readable),
+    textOf(child.stderr as Readable),
+    once(child, 'close') as Promise<[number | null]>,
+  ])
   signal?.throwIfAborted()
   if (code === 0 && answer !== '') return JSON.parse(answer) as Answer
   if (code === UNSETTLED) throw new Error('it waits at its top for a promise that never settles')

@@ -15,7 +15,7 @@ it(
   'many calls of slow services at once leave neither descriptors nor memory behind',
   { timeout: 600_000 },
   async () => {
-    const calls = soakOr(1000, 100)
+    const calls = 1000
     const rounds = soakOr(20, 2)
     await using service = await RawService.open(() => undefined)
     const tools = openToolLab(echoAt(service.origin))

@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { buildTools, sourceAt } from '../authoring/build/build-tools.ts'
+import type { BuiltTool } from '../authoring/build/tool-builder.ts'
+import { type LocalBrain, openLocalBrain } from '../compose/local-brain.ts'
+import { BrainError } from '../kernel/errors.ts'
+import { watchSources } from './dev/watch-sources.ts'
+import type { Environment } from './environment.ts'
+import { explainFailure } from './explain-failure.ts'
+import type { RunFlags } from './run.ts'
+import { cacheDirectoryOf } from './tool/cache-directory.ts'
+import { jsonPrinter, textPrinter } from './tool/call-printer.ts'
+import { noteWarnings, type Outputs, standardOutputs } from './tool/command-outputs.ts'
+import { parseDuration } from './tool/duration.ts'
+import { readGrants } from './tool/grants.ts'
+import { jsonArgument, readBounded } from './tool/json-argument.ts'
+import { configOf, nameOf, sessionWith, type ToolSetting } from './tool/tool-setting.ts'
+
+export type DevFlags = RunFlags & { readonly tool?: string }
+
+/**
+ * Builds a tool and runs it, and again whenever its sources are saved, until `signal` aborts.
+ * @throws BrainError, Error when a flag cannot be used or there is no such source; what is wrong with the source is printed
+ */
+export async function developTool(
+  env: Environment,
+  source: string,
+  flags: DevFlags,
+  { signal, outputs = standardOutputs }: { readonly signal: AbortSignal; readonly outputs?: Outputs },
+): Promise<void> {
+  const { path } = await sourceAt(source)
+  const setting = await readGrants(env, flags)
+  if (flags.deadline !== undefined) parseDuration(flags.deadline, '--deadline')
+  await using stack = new AsyncDisposableStack()
+  const outDirectory = await mkdtemp(join(tmpdir(), 'brain-dev-'))
+  stack.defer(() => rm(outDirectory, { recursive: true, force: true }))
+  const brain = stack.use(
+    await openLocalBrain({
+      config: configOf(env, setting),
+      cacheDirectory: cacheDirectoryOf(env),
+      logger: noteWarnings(outputs),
+    }),
+  )
+  const folder = statSync(path).isDirectory() ? path : dirname(path)
+  const saves = stack.use(watchSources(resolve(folder)))
+  const bench: Bench = { brain, setting, flags, outputs, build: { source, outDirectory, env } }
+  while (!signal.aborted) {
+    const changed = saves.next()
+    // What was saved since makes this round pointless, wherever it is.
+    const round = AbortSignal.any([signal, changed.signal])
+    await buildAndRun(bench, round).catch((error: unknown) => {
+      if (!round.aborted) outputs.note(explainFailure(error))
+    })
+    if (!round.aborted) outputs.note(`watching ${folder}`)
+    await new Promise<void>((done) => {
+      if (round.aborted) done()
+      else round.addEventListener('abort', () => done(), { once: true })
+    })
+  }
+}
+
+type Bench = {
+  readonly brain: LocalBrain
+  readonly setting: ToolSetting
+  readonly flags: DevFlags
+  readonly outputs: Outputs
+  readonly build: { readonly source: string; readonly outDirectory: string; readonly env: Environment }
+}
+
+async function buildAndRun({ brain, setting, flags, outputs, build }: Bench, signal: AbortSignal): Promise<void> {
+  const began = performance.now()
+  const { source, ...options } = build
+  const tools = await buildTools(source, {
+    ...options,
+    quick: true,
+    signal,
+    onProgress: (line) => outputs.note(`  ${line}`),
+  })
+  const { name, component: file } = chosen(tools, flags.tool)
+  const component = await brain.admit(await readBounded(file, 'component'))
+  outputs.note(`built ${name} in ${((performance.now() - began) / 1000).toFixed(1)} s`)
+  const input = flags.input === undefined ? {} : await jsonArgument(flags.input, '--input')
+  const session = await brain.createSession(sessionWith(component, setting))
+  const printer = (flags.json === true ? jsonPrinter : textPrinter)(outputs)
+  const called = performance.now()
+  try {
+    const answer = await brain.call(session, {
+      tool: nameOf(component),
+      input,
+      ...(flags.deadline === undefined ? {} : { deadlineMs: parseDuration(flags.deadline, '--deadline') }),
+      signal,
+      onItem: (item) => printer.item(item),
+    })
+    printer.answer(answer, performance.now() - called)
+  } finally {
+    await brain.endSession(session)
+  }
+}
+
+function chosen(tools: readonly BuiltTool[], name: string | undefined): BuiltTool {
+  const names = tools.map((tool) => tool.name).join(', ')
+  const tool = name === undefined ? tools[0] : tools.find((one) => one.name === name)
+  if (tool === undefined || (name === undefined && tools.length > 1))
+    throw new BrainError('invalid_request', `Cannot choose what to run: say --tool with one of ${names}`)
+  return tool
+}

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildTools } from '../../src/authoring/build/build-tools.ts'
 import { findAuthorPackages } from '../../src/authoring/build/typescript/author-packages.ts'
 import { bundleTool } from '../../src/authoring/build/typescript/bundle-tool.ts'
+import { uploadAndCall } from '../support/upload-and-call.ts'
 import { embeddedMetadata } from '../fixtures/reference/tool-metadata.ts'
 
 const BRAIN = join(import.meta.dirname, '../../src/cli/brain.ts')
@@ -191,6 +192,11 @@ describe('brain new and brain build', () => {
     expect(embeddedMetadata(component)).toMatchObject([{ name: 'hello', input_schema: { required: ['text'] } }])
     expect(tool?.bytes).toBeLessThanOrEqual(1_700_000)
     expect(gzipSync(component).length).toBeLessThanOrEqual(1_000_000)
+    expect(await uploadAndCall(join(folder, 'out/hello.wasm'), { text: 'a b a', most: 1 })).toEqual([
+      { word: 'a', count: 2 },
+    ])
+    const tested = await brain('test', 'out/hello.wasm', '--cases', 'hello/cases.json')
+    expect(tested).toMatchObject({ code: 0, out: expect.stringMatching(/ passed, 0 failed\n$/) })
   })
 
   it.each([

@@ -16,7 +16,7 @@ import { noteWarnings, type Outputs, standardOutputs } from './tool/command-outp
 import { parseDuration } from './tool/duration.ts'
 import { readGrants } from './tool/grants.ts'
 import { jsonArgument, readBounded } from './tool/json-argument.ts'
-import { configOf, nameOf, sessionWith, type ToolSetting } from './tool/tool-setting.ts'
+import { localConfig, nameOf, sessionWith, type ToolSetting } from './tool/tool-setting.ts'
 
 export type DevFlags = RunFlags & { readonly tool?: string }
 
@@ -38,7 +38,7 @@ export async function developTool(
   stack.defer(() => rm(outDirectory, { recursive: true, force: true }))
   const brain = stack.use(
     await openLocalBrain({
-      config: configOf(env, setting),
+      config: await localConfig(env, setting),
       cacheDirectory: cacheDirectoryOf(env),
       logger: noteWarnings(outputs),
     }),

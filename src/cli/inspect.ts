@@ -14,7 +14,7 @@ import { clipped, printable } from './printable.ts'
 import { cacheDirectoryOf } from './tool/cache-directory.ts'
 import { noteWarnings, type Outputs, standardOutputs } from './tool/command-outputs.ts'
 import { readBounded } from './tool/json-argument.ts'
-import { configOf } from './tool/tool-setting.ts'
+import { localConfig } from './tool/tool-setting.ts'
 
 export type InspectFlags = {
   readonly json?: boolean
@@ -51,7 +51,7 @@ export async function inspectComponent(
   flags: InspectFlags,
   outputs: Outputs = standardOutputs,
 ): Promise<number> {
-  const config = configOf(env, { scratch: false, secrets: [], network: [] })
+  const config = await localConfig(env, { scratch: false, secrets: [], network: [] })
   const bytes = await readBounded(file, 'component', config.limits.packageBytes)
   await using brain = await openLocalBrain({
     config,

@@ -7,7 +7,7 @@ import { parseDuration } from './tool/duration.ts'
 import { EXIT_CODES } from './tool/exit-codes.ts'
 import { type GrantFlags, readGrants } from './tool/grants.ts'
 import { jsonArgument, readBounded } from './tool/json-argument.ts'
-import { configOf, nameOf, sessionWith } from './tool/tool-setting.ts'
+import { localConfig, nameOf, sessionWith } from './tool/tool-setting.ts'
 
 export type RunFlags = GrantFlags & {
   readonly input?: string
@@ -27,7 +27,7 @@ export async function runTool(
   outputs: Outputs = standardOutputs,
 ): Promise<number> {
   const setting = await readGrants(env, flags)
-  const config = configOf(env, setting)
+  const config = await localConfig(env, setting)
   const deadlineMs = flags.deadline === undefined ? undefined : parseDuration(flags.deadline, '--deadline')
   const input = flags.input === undefined ? {} : await jsonArgument(flags.input, '--input')
   const bytes = await readBounded(file, 'component', config.limits.packageBytes)

@@ -13,7 +13,7 @@ import { noteWarnings, type Outputs, standardOutputs } from './tool/command-outp
 import { parseDuration } from './tool/duration.ts'
 import { type GrantFlags, readGrants } from './tool/grants.ts'
 import { readBounded } from './tool/json-argument.ts'
-import { BOX, configOf, nameOf, sessionWith, type ToolSetting } from './tool/tool-setting.ts'
+import { BOX, localConfig, nameOf, sessionWith, type ToolSetting } from './tool/tool-setting.ts'
 
 export type TestFlags = Pick<GrantFlags, 'secret' | 'net'> & { readonly cases?: string; readonly json?: boolean }
 
@@ -32,7 +32,7 @@ export async function testTool(
   outputs: Outputs = standardOutputs,
 ): Promise<number> {
   const grants = await readGrants(env, flags)
-  const config = configOf(env, grants)
+  const config = await localConfig(env, grants)
   const cases = await readCases(flags.cases ?? findCases(file))
   const bytes = await readBounded(file, 'component', config.limits.packageBytes)
   await using brain = await openLocalBrain({

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { LIMITS, type LimitName, type Limits } from '../contract/limits.ts'
+import type { Limits } from '../contract/limits.ts'
 import { BEARER_TOKEN } from '../kernel/bearer-token.ts'
 import { messageOf } from '../kernel/errors.ts'
 import { localTenant, type TenantId } from '../kernel/ids.ts'
@@ -9,6 +9,7 @@ import type { ToolService } from '../contract/tool-service.ts'
 import type { HostConfigFile, ReadHostConfig } from './host-config.ts'
 import type { ProviderDefinition } from '../contract/model-catalogue.ts'
 import { type NetworkOrigin, parseOrigin } from '../contract/network-origin.ts'
+import { readLimits } from './read-limits.ts'
 import { baseUrl, ownProviders, readProvidersFile } from './providers.ts'
 
 /** What environments of a tenant may be granted (contract 6.1, A3, A26). */
@@ -149,24 +150,6 @@ const environmentSchema = z.object({
     )
     .optional(),
 })
-
-const WHOLE = /^\d+$/
-
-function readLimits(env: Readonly<Record<string, string | undefined>>, problems: string[]): Limits {
-  const names = Object.keys(LIMITS) as LimitName[]
-  const entries = names.map((name) => {
-    const { variable, default: fallback, least } = LIMITS[name]
-    const text = env[variable]
-    if (text === undefined) return [name, fallback]
-    const value = Number(text)
-    if (!WHOLE.test(text) || !Number.isSafeInteger(value) || value < least)
-      problems.push(
-        `${variable}: must be a whole number of at least ${least}, not ${JSON.stringify(text.slice(0, 40))}`,
-      )
-    return [name, value]
-  })
-  return Object.fromEntries(entries) as Limits
-}
 
 /** Whether a server that listens there is reached from its own machine only. */
 export const isLoopback = (host: string): boolean =>

@@ -1,6 +1,8 @@
 import { BrainError } from '../../kernel/errors.ts'
 import type { Json, JsonObject } from '../../kernel/json.ts'
-import { type Config, loadConfig } from '../../config/config.ts'
+import type { LocalConfig } from '../../compose/local-brain.ts'
+import type { Config } from '../../config/config.ts'
+import { readLimits } from '../../config/read-limits.ts'
 import { parseOrigin } from '../../contract/network-origin.ts'
 import type { ComponentId } from '../../kernel/ids.ts'
 import type { Component } from '../../sandbox/sandbox.ts'
@@ -26,10 +28,13 @@ export type ToolSetting = {
 }
 
 /**
- * The configuration of a Brain that lets tools have what the setting names, and nothing else.
- * @throws BrainError `invalid_request` for a secret without a variable, or an origin that is none
+ * What a Brain needs that lets tools have what the setting names, and nothing else.
+ * @throws BrainError `invalid_request` for a secret without a variable, or an origin that is none; ConfigError
  */
-export function configOf(env: Environment, setting: Omit<ToolSetting, 'options' | 'model'>): Config {
+export async function localConfig(
+  env: Environment,
+  setting: Omit<ToolSetting, 'options' | 'model'>,
+): Promise<LocalConfig> {
   const { workspace, secrets, network } = setting
   for (const name of secrets)
     if (env[name] === undefined)
@@ -43,7 +48,7 @@ export function configOf(env: Environment, setting: Omit<ToolSetting, 'options' 
         'invalid_request',
         `Cannot grant network access to ${JSON.stringify(origin.slice(0, 200))}: write an origin such as https://api.example or https://*.example:8443`,
       )
-  const config = loadConfig({
+  const variables = {
     ...serversOwn(env),
     ...Object.fromEntries(secrets.map((name) => [name, env[name]])),
     PATH: env['PATH'],
@@ -55,8 +60,17 @@ export function configOf(env: Environment, setting: Omit<ToolSetting, 'options' 
     // One box, made before it is needed and not replaced when it is in use.
     BRAIN_ENV_WORKERS: '1',
     BRAIN_MAX_BOXES: '1',
-  })
-  return { ...config, workspaceDirectories: workspace === undefined ? {} : { [BOX]: workspace.directory } }
+  }
+  const workspaceDirectories: Record<string, string> = workspace === undefined ? {} : { [BOX]: workspace.directory }
+  const load = async (): Promise<Config> => {
+    const { loadConfig } = await import('../../config/config.ts')
+    return { ...loadConfig(variables), workspaceDirectories }
+  }
+  const problems: string[] = []
+  const limits = readLimits(variables, problems)
+  if (problems.length > 0) await load()
+  const isUnsafeAllowed = variables.BRAIN_ENV_UNSAFE === '1'
+  return { limits, isUnsafeAllowed, searchPath: env['PATH'], workspaceDirectories, load }
 }
 
 /** Limits and providers of models are the ones that a server would have in the same shell. */

@@ -3,6 +3,7 @@ import { BrainError, messageOf } from '../kernel/errors.ts'
 import { parseSessionId } from '../kernel/ids.ts'
 import { within } from '../kernel/within.ts'
 import { openMcpServer } from '../mcp/open-mcp-server.ts'
+import { openClientStreams } from './mcp/client-streams.ts'
 import { McpEndpoint } from './mcp/mcp-endpoint.ts'
 import { RemoteTools } from './mcp/remote-tools.ts'
 import { printable } from './printable.ts'
@@ -29,17 +30,20 @@ export async function bridgeMcp(env: Environment, { url, session }: McpOptions):
   const tellOperator = (error: unknown): void =>
     void process.stderr.write(`brain mcp: ${printable(messageOf(error))}\n`)
   const gone = clientGone()
+  const { transport, sentArguments } = openClientStreams(process.stdin, process.stdout)
   const bridge = serveStdio(
     () =>
       openMcpServer(tools, {
         during: (_context, work) => work(new AbortController().signal),
         endsWithConnection: true,
+        sentArguments,
         onDefect: tellOperator,
       }),
-    { maxSubscriptions: 0, onerror: tellOperator },
+    { transport, maxSubscriptions: 0, onerror: tellOperator },
   )
   await gone
   await bridge.close()
+  process.stdin.destroy() // it is still waited on when a signal ended this
   await within(tools.settled(), LAST_WORDS_MS)
 }
 

@@ -2,6 +2,7 @@ import pino from 'pino'
 import { composeBrain, type Brain } from '../compose.ts'
 import { readConfig } from '../compose/read-config.ts'
 import type { Config } from '../config/config.ts'
+import type { Logger } from '../kernel/logger.ts'
 import type { Environment } from './environment.ts'
 import { rereadOnHangup } from './reread-on-hangup.ts'
 
@@ -17,24 +18,25 @@ const GRACE_MS = 10_000
 export async function serve(env: Environment, hostConfig?: string): Promise<void> {
   const config = await readConfig(env, hostConfig)
   const logger = pino({ level: config.logLevel, base: null }, pino.destination({ fd: 2, sync: false }))
-  const brain = await composeBrain(config, logger)
+  const read = async (): Promise<Config> => warned(await readConfig(env, hostConfig), logger)
+  const brain = await composeBrain(warned(config, logger), logger)
   try {
     await brain.app.listen({ host: config.listen.host, port: config.listen.port })
   } catch (error) {
     await brain[Symbol.asyncDispose]()
     throw error
   }
-  if (hostConfig !== undefined)
-    rereadOnHangup({
-      read: () => readConfig(env, hostConfig),
-      adopt: (settings) => brain.adopt(settings),
-      logger,
-    })
+  if (hostConfig !== undefined) rereadOnHangup({ read, adopt: (settings) => brain.adopt(settings), logger })
   process.stdout.write(startLine(brain, config))
   await stopSignal()
   logger.info({}, 'stopping: no new work is taken')
   await brain.drain(GRACE_MS)
   await brain[Symbol.asyncDispose]()
+}
+
+function warned(config: Config, logger: Logger): Config {
+  for (const warning of config.warnings) logger.warn({ warning }, 'a variable has no effect')
+  return config
 }
 
 function startLine({ app, level }: Brain, config: Config): string {

@@ -11,6 +11,7 @@ import type { ProviderDefinition } from '../contract/model-catalogue.ts'
 import { type NetworkOrigin, parseOrigin } from '../contract/network-origin.ts'
 import { readLimits } from './read-limits.ts'
 import { baseUrl, ownProviders, readProvidersFile } from './providers.ts'
+import { unusedVariables } from './unused-variables.ts'
 
 /** What environments of a tenant may be granted (contract 6.1, A3, A26). */
 export type Allowance = {
@@ -34,6 +35,8 @@ export type Config = {
   readonly dataDirectory: string
   /** At least one; the only one may be without a token, on loopback. */
   readonly tenants: readonly TenantConfig[]
+  /** What is set and has no effect. */
+  readonly warnings: readonly string[]
   /** Distributed tools by name, and the variables that their tokens are in. */
   readonly toolServices: ReadonlyMap<string, ToolService>
   readonly toolTokens: ReadonlyMap<string, string>
@@ -230,20 +233,17 @@ function tenantsOf(
   }))
 }
 
+type ReadBeside = {
+  readonly limits: Limits
+  readonly operators: readonly ProviderDefinition[]
+  readonly proxies: ProxyRules
+  readonly file: HostConfigFile | undefined
+}
+
 function toConfig(
   data: z.output<typeof environmentSchema>,
   env: Readonly<Record<string, string | undefined>>,
-  {
-    limits,
-    operators,
-    proxies,
-    file,
-  }: {
-    limits: Limits
-    operators: readonly ProviderDefinition[]
-    proxies: ProxyRules
-    file: HostConfigFile | undefined
-  },
+  { limits, operators, proxies, file }: ReadBeside,
 ): Config {
   const tenants = tenantsOf(data, env, file)
   const valuesOf = (names: readonly string[]): Map<string, string> =>
@@ -254,6 +254,7 @@ function toConfig(
     listen: data.BRAIN_LISTEN,
     dataDirectory: data.BRAIN_DATA_DIR,
     tenants,
+    warnings: file?.tenants === undefined ? [] : unusedVariables(env, tenants),
     toolServices: new Map(tools.map((tool) => [tool.name, tool as ToolService])),
     toolTokens: valuesOf(tools.flatMap(({ token_env: name }) => name ?? [])),
     proxies,

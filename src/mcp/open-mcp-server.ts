@@ -1,5 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server'
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  type RequestId,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
 import { BrainError, clip } from '../kernel/errors.ts'
 import type { JsonObject } from '../kernel/json.ts'
 import { parseTraceparent } from '../kernel/traceparent.ts'
@@ -18,8 +24,8 @@ export type McpServerOptions = {
   readonly endsWithConnection: boolean
   /** Whether the client takes what it is sent; progress that it does not is dropped. */
   readonly takesProgress?: () => boolean
-  /** The arguments of the one call that can come, as they were sent: the SDK drops a member called `__proto__`. */
-  readonly sentArguments?: JsonObject
+  /** The arguments of a call as they were sent: the SDK drops a member called `__proto__`. */
+  readonly sentArguments: (id: RequestId) => JsonObject | undefined
   /** Told of defects, whose text no client sees. */
   readonly onDefect: (error: unknown) => void
 }
@@ -38,8 +44,7 @@ export function openMcpServer(offered: OfferedTools, options: McpServerOptions):
     const onProgress = progressOf(context, options)
     const call: Omit<McpCall, 'signal'> = {
       name: params.name,
-      // What came in is JSON, checked when it was read.
-      arguments: options.sentArguments ?? ((params.arguments ?? {}) as JsonObject),
+      arguments: options.sentArguments(context.mcpReq.id) ?? {},
       ...(trace === undefined ? {} : { traceparent: trace.text }),
       ...(typeof environment === 'string' ? { environment } : {}),
       ...(onProgress === undefined ? {} : { onProgress }),

@@ -15,15 +15,20 @@ export type McpExchange = {
  */
 export function serveMcp({ request, body, tools, ...options }: McpExchange): Promise<Response> {
   const handler = createMcpHandler(
-    ({ era }) => openMcpServer(tools, { ...options, ...sentArguments(body), endsWithConnection: era === 'modern' }),
+    ({ era }) =>
+      openMcpServer(tools, {
+        ...options,
+        sentArguments: () => argumentsIn(body),
+        endsWithConnection: era === 'modern',
+      }),
     // Nothing changes that one could subscribe to. A call may be silent for long: its stream is kept alive.
     { maxSubscriptions: 0, responseMode: body?.['method'] === 'tools/call' ? 'sse' : 'auto' },
   )
   return handler.fetch(request, body === undefined ? {} : { parsedBody: body })
 }
 
-function sentArguments(body: JsonObject | undefined): Pick<McpServerOptions, 'sentArguments'> {
+function argumentsIn(body: JsonObject | undefined): JsonObject | undefined {
   const params = body?.['params']
   const given = isJsonObject(params) ? params['arguments'] : undefined
-  return isJsonObject(given) ? { sentArguments: given } : {}
+  return isJsonObject(given) ? given : undefined
 }

@@ -1,11 +1,11 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { afterAll, afterEach, beforeAll, describe, expect, it, type TestContext } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, type TestContext, vi } from 'vitest'
 import type { HostCommand } from '../../src/contract/host-protocol.ts'
 import { FIXED_SENTENCES } from '../../src/contract/outcome.ts'
 import { pythonComponent } from '../fixtures/components.ts'
@@ -178,12 +178,21 @@ describe.each(CLIENTS)('a client of %s', (name, connectClient) => {
     checkPython(context)
   })
 
+  it('sends arguments that arrive as they were sent', async () => {
+    raw.script = (socket) => socket.end(`${STREAM_HEAD}event: result\ndata: ${HELLO}\n\n`)
+    const given = '{"__proto__":{"a":1},"constructor":null,"n":1.5,"t":"\\ud800\\u0000"}'
+    await client.callTool({ name: 'distributed', arguments: JSON.parse(given) as Record<string, unknown> })
+    expect(raw.requests.at(-1)?.body).toContain(`"arguments":${given}}`)
+  })
+
   it('is told of progress, and of how a call went wrong', async () => {
     const lines: unknown[] = []
     const calling = client.callTool({ name: 'lookup' }, { onprogress: (progress) => lines.push(progress) })
     const command = await commands.command()
     await host.emit(command, 'found', { at: 3 })
     await host.emit(command, 'found', { at: 4 })
+    // The official client drops progress that it reads together with the result.
+    await vi.waitFor(() => expect(lines).toHaveLength(2), 5000)
     const error = { code: 'no_such_city', message: 'There is no Atlantis' }
     await host.update(command, { type: 'finish', outcome: { status: 'error', error } })
     expect(await calling).toMatchObject({
@@ -461,24 +470,34 @@ if (process.env['BRAIN_SOAK'] === '1')
   })
 
 describe('brain mcp', () => {
-  const run = (id: string, token: string): Promise<{ code: unknown; stderr: string }> =>
+  const run = (
+    id: string,
+    token: string,
+    use: (child: ChildProcess) => unknown = (child) => child.stdin?.end(),
+  ): Promise<{ code: unknown; stderr: string }> =>
     new Promise((resolve) => {
       const env = { PATH: process.env['PATH'] ?? '', BRAIN_API_TOKEN: token }
       const child = execFile(process.execPath, bridgeArguments(id), { env }, (error, _stdout, stderr) =>
-        resolve({ code: error?.code ?? 0, stderr }),
+        resolve({ code: error === null ? 0 : (error.code ?? error.signal), stderr }),
       )
-      child.stdin?.end()
+      use(child)
     })
+  /** Its client is still there when it is told to stop. */
+  const terminate = (child: ChildProcess): void => {
+    child.stdin?.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    child.stdout?.once('data', () => child.kill('SIGTERM'))
+  }
 
   it('says what is wrong before it serves, and stops when its client does', async () => {
-    const [refused, unknown, served] = await Promise.all([
+    const [refused, unknown, served, terminated] = await Promise.all([
       run(session.id, 'another'),
       run(`ses_${'0'.repeat(32)}`, TOKEN),
       run(session.id, TOKEN),
+      run(session.id, TOKEN, terminate),
     ])
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Cannot authenticate: .*BRAIN_API_TOKEN/) })
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Cannot find session "ses_0/) })
-    expect(served).toEqual({ code: 0, stderr: '' })
+    expect([served, terminated]).toEqual(Array.from({ length: 2 }, () => ({ code: 0, stderr: '' })))
   })
 
   it('cancels what is open when its client goes away', async () => {

@@ -3,7 +3,10 @@ import { readdir, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { exportSession } from '../../src/archive/export-session.ts'
+import { archiveJournal } from '../../src/compose.ts'
 import { dataOf } from '../../src/journal/record.ts'
+import { parseSessionId } from '../../src/kernel/ids.ts'
 import { expectSoundJournal } from '../support/journal-checks.ts'
 import { ModelServer, responsesAnswer, stream } from '../support/model-server.ts'
 import { startServer, TestSession, type TestServer } from '../support/server.ts'
@@ -53,6 +56,12 @@ const bindings = (): object => {
       { ...at, name: 'raw' },
       { ...at, name: 'hasty', timeout_seconds: 1 },
       { ...at, name: 'strict', output_schema: { type: 'object', required: ['n'] } },
+      {
+        ...at,
+        name: 'closed',
+        output_schema: { properties: { n: { additionalProperties: { type: 'number' } } }, additionalProperties: false },
+        token_env: 'BRAIN_TOOLS_KEY',
+      },
       { ...at, name: 'inspect', inspect_session: true, token_env: 'BRAIN_TOOLS_KEY' },
     ],
   }
@@ -76,7 +85,7 @@ afterAll(async () => {
 async function session(): Promise<TestSession> {
   const created = await server.post('/v1/sessions', {
     model: { provider: 'openai', name: 'gpt', api_key: 'k' },
-    config: { tools: ['echo', 'raw', 'hasty', 'strict', 'inspect'] },
+    config: { tools: ['echo', 'raw', 'hasty', 'strict', 'closed', 'inspect'] },
   })
   if (created.status !== 200) throw new Error(created.text)
   return new TestSession(server, created.body.session_id as string, 'echo')
@@ -219,7 +228,14 @@ describe('a distributed tool', () => {
     raw.script = (socket) => socket.write(jsonAnswer('{"structured_content":{"m":1}}'))
     const answer = await one.call({}, { tool: 'strict' })
     expect(answer).toMatchObject({
-      outcome: { status: 'error', error: { code: 'invalid_output', details: { unknown_outcome: true } } },
+      outcome: {
+        status: 'error',
+        error: {
+          code: 'invalid_output',
+          message: expect.stringContaining('the value must have the property "n"'),
+          details: { unknown_outcome: true },
+        },
+      },
     })
     const { body } = await server.get(`${one.path}/tool-events`)
     expect(body.events.at(-1)).toMatchObject({ data: { is_error: true, unknown_outcome: true } })
@@ -227,6 +243,34 @@ describe('a distributed tool', () => {
     expect(await one.call({}, { tool: 'strict' })).toMatchObject({
       outcome: { status: 'error', error: { code: 'tool_error', message: 'no' } },
     })
+  })
+
+  it('may nest what it answers 63 levels deep, and what it says of an error 61', async () => {
+    const one = await session()
+    const ends: unknown[] = []
+    for (const [depth, more] of [
+      [63, ''],
+      [64, ''],
+      [61, ',"is_error":true'],
+      [62, ',"is_error":true'],
+    ] as const) {
+      const value = '['.repeat(depth) + ']'.repeat(depth)
+      raw.script = (socket) => socket.write(jsonAnswer(`{"structured_content":${value}${more}}`))
+      ends.push((await one.call({}, { tool: 'raw' })).outcome)
+    }
+    expect(ends).toMatchObject([
+      { status: 'ok' },
+      { status: 'unknown', message: expect.stringContaining('nests deeper than 64 levels') },
+      { status: 'error', error: { code: 'tool_error' } },
+      {
+        status: 'error',
+        error: {
+          code: 'invalid_output',
+          message: expect.stringContaining('nested deeper than 64 levels'),
+          details: { unknown_outcome: true },
+        },
+      },
+    ])
   })
 
   it('has its own time and no more; what was sent may have been done, what was not was not', async () => {
@@ -303,6 +347,7 @@ describe('a distributed tool', () => {
       'raw',
       'hasty',
       'strict',
+      'closed',
       'inspect',
     ])
     // One id of the model in two turns, two ids of Brain.
@@ -357,20 +402,38 @@ describe('a distributed tool', () => {
     expect(JSON.stringify(await one.records())).not.toContain(token)
   })
 
-  it('shows neither where it is nor what opens it, in records, answers and logs', async () => {
+  it('shows neither where it is nor what opens it, in records, answers, logs and exports', async () => {
     const one = await session()
     const shown: string[] = []
+    const saying = async (answer: string | Buffer, tool = 'inspect'): Promise<void> => {
+      raw.script = (socket) => socket.end(answer)
+      shown.push(JSON.stringify(await one.call({}, { tool })))
+    }
+    // A service may send its token back in any place that a message could speak of.
     for (const answer of [
       '',
-      'HTTP/1.1 403 x\r\nContent-Length: 0\r\n\r\n',
+      `HTTP/1.1 403 ${TOKEN}\r\nContent-Length: 0\r\n\r\n`,
       'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{',
-    ]) {
-      raw.script = (socket) => socket.end(answer)
-      shown.push(JSON.stringify(await one.call({}, { tool: 'inspect' })))
-    }
+      `${TOKEN}\r\n\r\n`,
+      jsonAnswer(HELLO, TOKEN),
+      jsonAnswer(TOKEN),
+      jsonAnswer(JSON.stringify({ [TOKEN]: TOKEN })),
+      jsonAnswer(JSON.stringify({ content: [{ type: TOKEN }] })),
+      `${STREAM_HEAD}event: ${TOKEN}\ndata: 1\n\n`,
+      `${STREAM_HEAD}event: ${TOKEN}\ndata: ${'x'.repeat(1_048_577)}\n\n`,
+      `${STREAM_HEAD}event: progress\ndata: ${TOKEN}\n\n`,
+    ])
+      await saying(answer)
+    for (const value of [{ [TOKEN]: 1 }, { n: { [TOKEN]: 'no number' } }])
+      await saying(jsonAnswer(JSON.stringify({ structured_content: value })), 'closed')
+    expect(shown.at(-1)).toContain('a member that its output_schema does not name is against it')
+    using snapshot = archiveJournal.openIn(join(server.directory, 'data'))
+    const exported = [...exportSession(snapshot, parseSessionId(one.id))]
+    expect(exported.filter((line) => line.includes('"tool_call_ended"'))).toHaveLength(shown.length)
+    shown.push(...exported)
     for (const path of ['/catalog', one.path, `${one.path}/events`, `${one.path}/tool-events`])
       shown.push((await server.get(path)).text)
-    // Nor in any file that the server keeps, of which exports and backups are made.
+    // Nor in any file that the server keeps, of which backups are made.
     const data = join(server.directory, 'data')
     const entries = await readdir(data, { recursive: true, withFileTypes: true })
     const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))

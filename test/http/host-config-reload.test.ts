@@ -23,13 +23,16 @@ const bindingAt = ({ origin }: RawService, more: object = {}): object => ({
 beforeAll(async () => {
   ;[before, after] = await Promise.all([RawService.open(answerHello), RawService.open(answerHello)])
   const env = { A_OLD: 'old-of-a', A_NEW: 'new-of-a', B: 'of-b', SERVICE_KEY: 'key-1', SERVICE_KEY_NEW: 'key-2' }
-  server = await startServer(env, {
-    tenants: [
-      { id: 'a', token_env: ['A_OLD', 'A_NEW'] },
-      { id: 'b', token_env: 'B' },
-    ],
-    tools: [bindingAt(before), bindingAt(before, { name: 'other' })],
-  })
+  server = await startServer(
+    { ...env, BRAIN_ENV_SECRET_ALLOW: 'HOME' },
+    {
+      tenants: [
+        { id: 'a', token_env: ['A_OLD', 'A_NEW'] },
+        { id: 'b', token_env: 'B' },
+      ],
+      tools: [bindingAt(before), bindingAt(before, { name: 'other' })],
+    },
+  )
   server.token = 'new-of-a'
 })
 afterAll(async () => {
@@ -47,7 +50,7 @@ async function reread(config: object | string): Promise<string> {
   const from = server.log.length
   process.kill(server.pid, 'SIGHUP')
   for (;;) {
-    const line = /^.*host config.*$/m.exec(server.log.slice(from))?.[0]
+    const line = /^.*"msg":"[^"]*host config.*$/m.exec(server.log.slice(from))?.[0]
     if (line !== undefined) return line
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
@@ -64,6 +67,13 @@ async function session(tools: readonly string[] = ['echo', 'other']): Promise<Te
 
 const namesIn = async (): Promise<string[]> =>
   (await server.get('/catalog')).body.tools.map(({ name }: { name: string }) => name)
+
+it('a host config that lists tenants is served, and the log says which variables have no effect', () => {
+  expect(JSON.parse(/^.*has no effect.*$/m.exec(server.log)?.[0] ?? '')).toMatchObject({
+    level: 40,
+    warning: expect.stringMatching(/^BRAIN_ENV_SECRET_ALLOW: has no effect/),
+  })
+})
 
 describe('a host config that is read again at SIGHUP (contract A4, A16)', () => {
   it('counts for calls that begin then; those under way keep their binding', async () => {

@@ -64,12 +64,19 @@ const isOver = (): BrainError => new BrainError('invalid_request', 'Cannot use t
 
 const wasCancelled = (): BrainError => new BrainError('cancelled', 'Cannot go on: this execution was cancelled')
 
+/** A call whose time went by while it was recorded. It is not sent: who reads `deadline_ms: 0` may take it for no deadline. */
+const TOO_LATE: RunningCall = {
+  receipt: Promise.resolve({ type: 'stopped', reason: 'timeout' }),
+  cancel: () => Promise.resolve(),
+}
+
 function startCall(
   { environments, callbacks }: EnvironmentBindingParts,
   call: BoundCall,
   services: CallServices,
 ): RunningCall {
   const { tenant, session, sequence, place, grants, implementation, deadlineInMs } = call
+  if (deadlineInMs !== undefined && deadlineInMs < 1) return TOO_LATE
   /** With what the controller may do itself while it answers. */
   const send = (sending: Omit<Sending, 'tenant' | 'session' | 'place'>): Promise<EnvironmentReceipt> => {
     const { context, reporter, close } = call.controllerServices(sending.sequence)
@@ -86,7 +93,7 @@ function startCall(
       type: 'execute',
       implementation,
       input: JSON.parse(call.input) as Json,
-      ...(deadlineInMs === undefined ? {} : { deadline_ms: Math.max(0, Math.floor(deadlineInMs)) }),
+      ...(deadlineInMs === undefined ? {} : { deadline_ms: Math.floor(deadlineInMs) }),
       callback: opened.callback,
     },
     // Who waits for the call ends it; this is for a connection that outlives that.

@@ -29,7 +29,8 @@ export async function* streamEvents(
     if (lineBytes > mostOfAll + FIELD_BYTES)
       throw new CallFailure('fault', `its stream has a line of more than ${mostOfAll} bytes`)
   }
-  let event = new EventData(mostOfAll, mostBytes)
+  const bounds = { names, mostOfAll, mostBytes }
+  let event = new EventData(bounds)
   try {
     for await (const line of textLines(body, charge)) {
       lineBytes = 0
@@ -38,7 +39,7 @@ export async function* streamEvents(
         continue
       }
       const whole = event.whole()
-      event = new EventData(mostOfAll, mostBytes)
+      event = new EventData(bounds)
       if (whole !== undefined) yield whole
     }
   } catch (cause) {
@@ -46,16 +47,20 @@ export async function* streamEvents(
   }
 }
 
+type EventBounds = {
+  readonly names: readonly string[]
+  readonly mostOfAll: number
+  readonly mostBytes: MostBytes
+}
+
 class EventData {
-  readonly #mostOfAll: number
-  readonly #mostBytes: MostBytes
+  readonly #bounds: EventBounds
   #name: string | undefined
   #bytes = 0
   readonly #data: string[] = []
 
-  constructor(mostOfAll: number, mostBytes: MostBytes) {
-    this.#mostOfAll = mostOfAll
-    this.#mostBytes = mostBytes
+  constructor(bounds: EventBounds) {
+    this.#bounds = bounds
   }
 
   take(line: string): void {
@@ -67,20 +72,21 @@ class EventData {
       this.#bytes += Buffer.byteLength(value) + (this.#data.length === 0 ? 0 : 1)
       this.#data.push(value)
     } else return
-    this.#bound(this.#mostOfAll)
+    this.#bound(this.#bounds.mostOfAll)
   }
 
   /** The event, once its end has come. */
   whole(): StreamEvent | undefined {
     if (this.#name === undefined && this.#data.length === 0) return undefined
     const name = this.#name ?? ''
-    this.#bound(this.#mostBytes(name))
+    this.#bound(this.#bounds.mostBytes(name))
     return { name, data: this.#data.join('\n') }
   }
 
   #bound(most: number): void {
     if (this.#bytes <= most) return
-    const name = this.#name === undefined ? 'an event' : `event ${JSON.stringify(this.#name.slice(0, 40))}`
-    throw new CallFailure('fault', `${name} of its stream has more than ${most} bytes of data`)
+    const name = this.#name !== undefined && this.#bounds.names.includes(this.#name) ? this.#name : undefined
+    const event = name === undefined ? 'an event' : `event "${name}"`
+    throw new CallFailure('fault', `${event} of its stream has more than ${most} bytes of data`)
   }
 }

@@ -63,15 +63,18 @@ export async function readEvents(
 ): Promise<ServiceResult> {
   const mostBytes = (name: string): number => (name === 'progress' ? PROGRESS_BYTES : service.max_output_bytes)
   let result: ServiceResult | undefined
+  let events = 0
   let linger: NodeJS.Timeout | undefined
   try {
     for await (const { name, data } of streamEvents(bytesOf(response), ['progress', 'result'], mostBytes)) {
+      events++
       if (result !== undefined) throw fault('its stream goes on after the result')
       if (name === 'progress') onProgress(parsed(data, 'an event of progress'))
       else if (name === 'result') {
         result = readServiceResult(data, service)
         linger = setTimeout(() => response.destroy(), LINGER_MS)
-      } else throw fault(`its stream has an event ${nameOf(name)}: only progress and result may come`)
+      } else
+        throw fault(`event ${events} of its stream ${name === '' ? 'has no name' : 'is neither progress nor result'}`)
     }
   } catch (cause) {
     if (result === undefined || !(cause instanceof CallFailure) || cause.failure === 'fault') throw cause
@@ -82,8 +85,6 @@ export async function readEvents(
     throw new CallFailure('close', 'its stream ended without a result (an event ends with an empty line)')
   return result
 }
-
-const nameOf = (name: string): string => (name === '' ? 'without a name' : JSON.stringify(name.slice(0, 40)))
 
 async function* bytesOf(response: IncomingMessage): AsyncGenerator<Buffer> {
   try {

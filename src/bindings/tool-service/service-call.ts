@@ -1,11 +1,13 @@
 import { BrainError, messageOf } from '../../kernel/errors.ts'
 import type { Logger } from '../../kernel/logger.ts'
 import { setLongTimeout } from '../../kernel/long-timeout.ts'
+import type { ToolOutput } from '../../contract/outcome.ts'
 import type { ToolService } from '../../contract/tool-service.ts'
 import type { BoundCall, CallServices, Receipt, RunningCall } from '../../dispatch/tool-binding.ts'
 import type { Connections } from './connections.ts'
 import { CallFailure, type Phase, receiptOf, refusedResult } from './failures.ts'
 import { isPassedOn, type Target } from './open-connection.ts'
+import { repeatsForeignName } from './repeats-foreign-name.ts'
 import { formOf, readBody, readEvents } from './service-answer.ts'
 import { bodyOf, type InspectionGrant, requestOf } from './service-request.ts'
 import type { ServiceResult } from './service-result.ts'
@@ -119,10 +121,18 @@ export class ServiceCall implements RunningCall {
       return { type: 'result', text: '' }
     } catch (error) {
       if (!(error instanceof BrainError)) throw error
-      if (error.code === 'invalid_output') return refusedResult('invalid_output', error.message)
+      if (error.code === 'invalid_output')
+        return refusedResult('invalid_output', withoutItsWords(error.message, this.#parts.service, output))
       return { type: 'unknown', message: `Cannot keep the result of tool "${name}": ${error.message}` }
     }
   }
+}
+
+/** Says what is wrong with an output, by no other names than those of its schema. */
+function withoutItsWords(message: string, { name, output_schema: schema }: ToolService, output: ToolOutput): string {
+  return schema !== undefined && output.status === 'ok' && repeatsForeignName(message, output.value, schema)
+    ? `Cannot take this output of tool "${name}": a member that its output_schema does not name is against it`
+    : message
 }
 
 const tooSlow = (headersMs: number): CallFailure =>

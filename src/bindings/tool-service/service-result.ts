@@ -1,5 +1,5 @@
 import { clip } from '../../kernel/errors.ts'
-import { isJsonObject, type Json, parseJson } from '../../kernel/json.ts'
+import { isJsonObject, type Json, MAX_JSON_DEPTH, parseJson } from '../../kernel/json.ts'
 import { errorOutcome, type Outcome, type ToolOutput } from '../../contract/outcome.ts'
 import type { ToolService } from '../../contract/tool-service.ts'
 import { CallFailure } from './failures.ts'
@@ -14,13 +14,13 @@ export type ServiceResult = {
 
 /**
  * Reads the result object of a service (contract A14).
- * @throws CallFailure `fault` for what is none; it says where the fault is, and quotes no more than a name
+ * @throws CallFailure `fault` for what is none; it says where the fault is, and quotes nothing of it
  */
 export function readServiceResult(text: string, { name }: ToolService): ServiceResult {
   const value = parsed(text, 'its result')
   if (!isJsonObject(value)) throw fault('its result is no JSON object')
-  const unknown = Object.keys(value).find((member) => !MEMBERS.has(member))
-  if (unknown !== undefined) throw fault(`its result has the unknown member ${shortly(unknown)}`)
+  if (Object.keys(value).some((member) => !MEMBERS.has(member)))
+    throw fault('its result has a member besides content, structured_content and is_error')
   const { structured_content: structured = null, is_error: isError = false } = value
   if (typeof isError !== 'boolean') throw fault('"is_error" of its result is no boolean')
   const texts = textsOf(value['content'])
@@ -38,13 +38,15 @@ export function parsed(text: string, what: string): Json {
     return parseJson(text, what)
   } catch (cause) {
     // The parser quotes what it read, which may be anything, a token that was sent back among it.
-    throw new CallFailure('fault', `${what} is no JSON that can be carried exactly`, { cause })
+    throw new CallFailure(
+      'fault',
+      `${what} is no JSON that can be carried exactly, or nests deeper than ${MAX_JSON_DEPTH} levels`,
+      { cause },
+    )
   }
 }
 
 const fault = (reason: string): CallFailure => new CallFailure('fault', reason)
-
-const shortly = (value: Json | undefined): string => (JSON.stringify(value) ?? 'none').slice(0, 42)
 
 function textsOf(content: Json | undefined): readonly string[] {
   if (content === undefined) return []
@@ -52,7 +54,7 @@ function textsOf(content: Json | undefined): readonly string[] {
   return (content as readonly Json[]).map((part, index) => {
     const at = `"content[${index}]" of its result`
     if (!isJsonObject(part)) throw fault(`${at} is no object`)
-    if (part['type'] !== 'text') throw fault(`${at} has the type ${shortly(part['type'])}, not "text"`)
+    if (part['type'] !== 'text') throw fault(`${at} is of another type than "text"`)
     const { text } = part
     if (typeof text !== 'string' || Object.keys(part).length !== 2)
       throw fault(`${at} must have text in "text", and nothing else`)

@@ -27,7 +27,8 @@ export function addServerCommands(program: Command): void {
         return serve(env, options.config)
       }
       const { readConfig } = await import('../../compose/read-config.ts')
-      await readConfig(env, options.config)
+      const { warnings } = await readConfig(env, options.config)
+      for (const warning of warnings) process.stderr.write(`${warning}\n`)
       process.stdout.write('the configuration is valid\n')
       return undefined
     })

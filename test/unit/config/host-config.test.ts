@@ -182,6 +182,26 @@ describe('the host config', () => {
     expect((await problemsOf({}, { BRAIN_LISTEN: '0.0.0.0:1' })).join()).toContain('BRAIN_API_TOKEN')
   })
 
+  it('that lists tenants leaves variables of the only one without effect, and says which', async () => {
+    const allowed = { BRAIN_ENV_SECRET_ALLOW: 'HOME', BRAIN_ENV_NETWORK_ALLOW: '', BRAIN_ENVIRONMENT_URL_ALLOW: '' }
+    const env = { ...allowed, KEY: 'k', BRAIN_API_TOKEN: 'unheard', BRAIN_ENV_FILESYSTEM_ALLOW: 'workspace' }
+    const tenants = [{ id: 'a', token_env: 'KEY' }]
+    const { warnings } = await read({ tenants }, env)
+    expect(warnings.map((warning) => warning.split(':')[0])).toEqual([
+      'BRAIN_API_TOKEN',
+      'BRAIN_ENV_SECRET_ALLOW',
+      'BRAIN_ENV_FILESYSTEM_ALLOW',
+      'BRAIN_ENV_NETWORK_ALLOW',
+      'BRAIN_ENVIRONMENT_URL_ALLOW',
+    ])
+    expect(warnings.join()).not.toContain('unheard')
+    expect((await read({ tools: [echo] }, env)).warnings).toEqual([])
+    // A token that lets somebody in has an effect, whatever names it.
+    expect((await read({ tenants }, { KEY: 'k', BRAIN_API_TOKEN: 'k' })).warnings).toEqual([])
+    const named = [{ id: 'a', token_env: 'BRAIN_API_TOKEN' }]
+    expect((await read({ tenants: named }, { BRAIN_API_TOKEN: 't' })).warnings).toEqual([])
+  })
+
   it('has a JSON Schema for editors, which takes and refuses what the server does', async () => {
     const published = JSON.parse(await readFile(new URL('../../../wit/host-config.json', import.meta.url), 'utf8'))
     expect(published).toEqual(JSON.parse(JSON.stringify(hostConfigJsonSchema())))

@@ -214,12 +214,13 @@ describe('a call that fails (contract A15)', () => {
 })
 
 describe('limits of time (cases D-14)', () => {
-  it('is 30 seconds to the response headers, whatever the call may take', async () => {
+  it('is 30 seconds to the response headers, also where timeout_seconds is 60: a timeout, perhaps done', async () => {
+    const patient = openToolLab(echoAt(service.origin, { timeout_seconds: 60 }))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     try {
       const asked = Promise.withResolvers<void>()
       service.script = () => asked.resolve()
-      const { end } = lab.call()
+      const { end } = patient.call({ deadlineInMs: 60_000 })
       const seen: unknown[] = []
       void end.then((ended) => seen.push(ended))
       await asked.promise
@@ -228,6 +229,7 @@ describe('limits of time (cases D-14)', () => {
       expect(seen).toEqual([])
       vi.advanceTimersByTime(2)
       expect(await end).toEqual({ type: 'stopped', reason: 'timeout' })
+      expect(service.requests).toHaveLength(1)
     } finally {
       vi.useRealTimers()
     }
@@ -300,12 +302,16 @@ describe('an answer', () => {
       for (const location of [`Location: ${other.origin}/b`, `Location: ${service.origin}/a`, 'X-No: location']) {
         service.script = (socket) => socket.write(headOf(`${status} Elsewhere`, [location, 'Content-Length: 0']))
         const end = await tools.call().end
+        expect(JSON.stringify(end)).not.toContain('127.0.0.1')
         expect(end).toMatchObject({
           error: { code: 'tool_http_status', message: expect.stringContaining(`HTTP ${status}`) },
         })
       }
-      expect(other.connections).toBe(0)
-      expect(service.requests).toHaveLength(3)
+      expect([other.requests, other.connections]).toEqual([[], 0])
+      const sent = service.requests.map(({ head }) =>
+        head.split('\r\n').filter((line) => /^(POST|Authorization)/.test(line)),
+      )
+      expect(sent).toEqual(Array.from({ length: 3 }, () => ['POST /a HTTP/1.1', 'Authorization: Bearer opens-a']))
     },
   )
 
@@ -339,7 +345,11 @@ describe('an answer', () => {
     ['nothing in it', jsonAnswer('{}'), 'neither content nor structured_content'],
     ['only what is empty', jsonAnswer('{"content":[],"structured_content":null}'), 'neither content nor'],
     ['an error of nothing', jsonAnswer('{"is_error":true}'), 'neither content nor structured_content'],
-    ['an unknown member', jsonAnswer('{"content":[],"isError":true}'), 'the unknown member "isError"'],
+    [
+      'an unknown member',
+      jsonAnswer('{"content":[],"isError":true}'),
+      'its result has a member besides content, structured_content and is_error',
+    ],
     [
       'is_error that is no boolean',
       jsonAnswer('{"content":[],"is_error":1}'),
@@ -349,7 +359,7 @@ describe('an answer', () => {
     [
       'an unknown type',
       jsonAnswer('{"content":[{"type":"image","text":"x"}]}'),
-      '"content[0]" of its result has the type "image"',
+      '"content[0]" of its result is of another type than "text"',
     ],
     ['a part without text', jsonAnswer('{"content":[{"type":"text"}]}'), 'must have text in "text"'],
     ['a part with more', jsonAnswer('{"content":[{"type":"text","text":"x","a":1}]}'), 'and nothing else'],

@@ -113,13 +113,21 @@ describe('an answer that cannot be used', () => {
     [
       'a member of every object',
       jsonAnswer('{"structured_content":1,"__proto__":{"is_error":true}}'),
-      'unknown member "__proto__"',
+      'a member besides content',
     ],
     ['more than 64 levels', jsonAnswer(nested(64)), 'no JSON that can be carried'],
     ['as many levels as there is room for', jsonAnswer('['.repeat(100_000)), 'no JSON that can be carried'],
     ['nothing', headOf('200 OK', [JSON_TYPE, 'Content-Length: 0']), 'no JSON that can be carried'],
-    ['a name with a NUL', `${STREAM_HEAD}event: result\0\ndata: ${HELLO}\n\n`, 'an event "result\\u0000"'],
-    ['two byte order marks', `${STREAM_HEAD}\ufeff\ufeffevent: result\ndata: ${HELLO}\n\n`, 'an event without a name'],
+    [
+      'a name with a NUL',
+      `${STREAM_HEAD}event: result\0\ndata: ${HELLO}\n\n`,
+      'event 1 of its stream is neither progress nor result',
+    ],
+    [
+      'two byte order marks',
+      `${STREAM_HEAD}\ufeff\ufeffevent: result\ndata: ${HELLO}\n\n`,
+      'event 1 of its stream has no name',
+    ],
   ])('leaves it unknown what was done: %s', async (_, bytes, reason) => {
     service.script = (socket) => socket.end(bytes)
     expect(await lab.call().end).toMatchObject({ type: 'unknown', message: expect.stringContaining(reason) })

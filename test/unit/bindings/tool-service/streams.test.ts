@@ -78,9 +78,13 @@ describe('a stream of events', () => {
   })
 
   it.each([
-    ['an event named otherwise', `${PROGRESS}event: done\ndata: {}\n\n`, 'has an event "done"'],
-    ['an event without a name', `data: {}\n\n`, 'has an event without a name'],
-    ['an event with an empty name', `event:\ndata: {}\n\n`, 'has an event without a name'],
+    [
+      'an event named otherwise',
+      `${PROGRESS}event: done\ndata: {}\n\n`,
+      'event 2 of its stream is neither progress nor result',
+    ],
+    ['an event without a name', `data: {}\n\n`, 'event 1 of its stream has no name'],
+    ['an event with an empty name', `event:\ndata: {}\n\n`, 'event 1 of its stream has no name'],
     ['progress that is no JSON', `event: progress\ndata: waiting\n\n${RESULT}`, 'an event of progress is no JSON'],
     ['progress with an empty data field', `event: progress\ndata:\n\n${RESULT}`, 'an event of progress is no JSON'],
     ['a result without data', `event: result\n\n`, 'its result is no JSON'],

@@ -83,6 +83,8 @@ export default defineConfig({
         test: {
           name: 'alone',
           include: ALONE,
+          // As many as a server has by default.
+          env: { BRAIN_TEST_WARM_BOXES: '2' },
           testTimeout: 120_000,
           hookTimeout: 300_000,
           maxWorkers: 1,

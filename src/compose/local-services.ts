@@ -5,6 +5,7 @@ import type { Logger } from '../kernel/logger.ts'
 import { within } from '../kernel/within.ts'
 import type { ToolFailure } from '../contract/tool-failure.ts'
 import type { Config } from '../config/config.ts'
+import { openSchemaChecker, type TrustingSchemaChecker } from '../dispatch/schemas/open-schema-checker.ts'
 import { openMemoryJournal } from '../journal/memory/memory-journal.ts'
 import { dataOf, isReservedKind, type JournalRecord } from '../journal/record.ts'
 import { loadTranspiler } from '../sandbox/admission/transpiler/program.ts'
@@ -35,14 +36,16 @@ export async function openLocalServices(
   const journal = stack.use(openMemoryJournal({ limits: config.limits }))
   let program: ReturnType<typeof loadTranspiler> | undefined
   const transpiler = (): ReturnType<typeof loadTranspiler> => (program ??= loadTranspiler())
-  const adapters = await openAdapters(config, { journal, logger, level, transpiler, openSandbox }, stack)
+  // Most commands have nothing for its thread to do.
+  const schemas = openSchemaChecker({ atOnce: false })
+  const adapters = await openAdapters(config, { journal, logger, level, transpiler, schemas, openSandbox }, stack)
   const services = assembleServices(config, adapters, {
     logger,
     settings: () => config,
     baseUrl: () => 'http://127.0.0.1',
     encodeError: noAnswer,
   })
-  return new LocalServices({ adapters, services, forget, stack: stack.move() })
+  return new LocalServices({ adapters, schemas, services, forget, stack: stack.move() })
 }
 
 /** Keys of requests are used once here, and nobody asks for their answers again. */
@@ -75,6 +78,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 type LocalParts = {
   readonly adapters: Adapters
+  readonly schemas: TrustingSchemaChecker
   readonly services: Services
   /** Has the level probed anew by the next command. */
   readonly forget: () => Promise<void>
@@ -92,8 +96,13 @@ class LocalServices implements LocalBrain {
     return this.#parts.adapters.sandbox.level
   }
 
-  admit(component: Uint8Array, role: ComponentRole = 'tool'): Promise<Component> {
-    return this.#parts.adapters.components.admit(localTenant, once(component), role)
+  async admit(bytes: Uint8Array, role: ComponentRole = 'tool'): Promise<Component> {
+    const component = await this.#parts.adapters.components.admit(localTenant, once(bytes), role)
+    const { input_schema, output_schema, options_schema } = component.metadata ?? {}
+    // Admission looked at them, now or in the command that admitted the component.
+    for (const schema of [input_schema, output_schema, options_schema])
+      if (schema !== undefined) this.#parts.schemas.trust(schema)
+    return component
   }
 
   async putFile(

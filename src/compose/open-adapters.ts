@@ -37,6 +37,8 @@ type Given = {
   readonly level?: SandboxLevel
   /** Default: loaded now, so that a server without one does not start. */
   readonly transpiler?: () => Promise<TranspilerProgram>
+  /** Default: one whose thread starts now. The stack ends it. */
+  readonly schemas?: SchemaChecker
   /** Default: {@link openProcessSandbox}. */
   readonly openSandbox?: typeof openProcessSandbox
 }
@@ -45,7 +47,7 @@ type Given = {
 export async function openAdapters(config: Config, given: Given, stack: AsyncDisposableStack): Promise<Adapters> {
   const { limits, dataDirectory } = config
   const { journal, logger } = given
-  const schemas = stack.use(openSchemaChecker())
+  const schemas = stack.use(given.schemas ?? openSchemaChecker())
   const level = given.level ?? (await probeLevel({ unsafe: config.isUnsafeAllowed, searchPath: config.searchPath }))
   const transpiler = given.transpiler ?? (await loadedTranspiler())
   const parts = { ...given, level, schemas, transpiler }

@@ -170,7 +170,7 @@ describe('a program in Python with brain-patterns', () => {
       'three words',
       '4',
       'invalid_input',
-      '{"top":[],"unique":2,"words":2}',
+      '{"words":2,"unique":2,"top":[]}',
       expect.stringMatching(/^None Cannot use "local" in the session ses_/),
       expect.stringMatching(/^404 Cannot ask "URL\/v1\/sessions\/ses_0/),
       expect.stringMatching(/^4\d\d Cannot ask "URL\/v1\/sessions"/),

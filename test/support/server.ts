@@ -17,6 +17,9 @@ type RequestOptions = {
   readonly type?: string
 }
 
+/** Most servers of tests run few components or none: boxes that nobody asks for are half of what their start costs. */
+const WARM_BOXES = process.env['BRAIN_TEST_WARM_BOXES'] ?? '0'
+
 /** A real server process, and what a client of it needs. */
 export class TestServer {
   readonly directory: string
@@ -49,6 +52,7 @@ export class TestServer {
         BRAIN_DATA_DIR: join(this.directory, 'data'),
         BRAIN_SCRIPTED_MODEL: '1',
         BRAIN_ENV_FILESYSTEM_ALLOW: 'workspace,scratch',
+        BRAIN_ENV_WORKERS: WARM_BOXES,
         ...this.#env,
       },
     })

@@ -282,6 +282,22 @@ describe('SchemaChecker', () => {
     await checker[Symbol.asyncDispose]()
   })
 
+  it('`trust()` spares a schema, and simple values of it, the thread; others go there', async () => {
+    let threads = 0
+    const counted = (): void => void threads++
+    process.on('worker', counted)
+    onTestFinished(() => void process.off('worker', counted))
+    await using checker = openSchemaChecker({ atOnce: false })
+    checker.trust({ type: 'object', required: ['a'] })
+    const schema = { type: 'object', required: ['a'] } as const
+    expect(await checker.checkSchema(schema)).toEqual({ valid: true })
+    expect(await checker.checkValue(schema, '{"a":1}')).toEqual({ valid: true })
+    expect(threads).toBe(0)
+    expect(await checker.checkValue(schema, '{}')).toMatchObject({ valid: false })
+    expect(await checker.checkSchema({ type: 'nothing' })).toMatchObject({ valid: false })
+    expect(threads).toBeGreaterThan(0)
+  })
+
   it('`checkValue()` agrees with what a value is, for any JSON and any names', async () => {
     const checker = open()
     const key = fc.oneof(

@@ -14,33 +14,49 @@ const QUICK_VALUE_LENGTH = MIB
 const LARGE_VALUE_MS_PER_MIB = 50
 const MAX_MESSAGE_LENGTH = 1000
 const MAX_COSTLY = 1000
+const MAX_TRUSTED = 1000
 
 type Printed = { readonly text: string; readonly digest: string }
 
-/** Opens the checker. Its thread starts now, so that the first check does not wait for it. */
-export const openSchemaChecker = (): SchemaChecker => new ThreadedSchemaChecker()
+export interface TrustingSchemaChecker extends SchemaChecker {
+  /** Says that an earlier checker found this schema usable: it is not looked at again. */
+  trust(schema: JsonObject): void
+}
+
+/**
+ * Opens the checker.
+ * @param atOnce whether its thread starts now, so that the first check does not wait for it, or with that check. Default true
+ */
+export const openSchemaChecker = ({ atOnce = true } = {}): TrustingSchemaChecker => new ThreadedSchemaChecker(atOnce)
 
 /**
  * Two lanes, each a thread: the quick one, and one for what would hold others up there, which is large values and every
  * schema that has once cost a thread its life. So a bad schema delays good ones once, and after that only its like.
  */
-class ThreadedSchemaChecker implements SchemaChecker {
+class ThreadedSchemaChecker implements TrustingSchemaChecker {
   readonly #quick: SchemaLane
   readonly #slow: SchemaLane
   readonly #costly = new Set<string>()
   readonly #printed = new WeakMap<JsonObject, Printed>()
   /** Schemas that a thread has found usable. */
   readonly #sound = new WeakSet<JsonObject>()
+  readonly #trusted = new Set<string>()
   #closed = false
 
-  constructor() {
+  constructor(atOnce: boolean) {
     this.#slow = new SchemaLane(() => undefined)
     this.#quick = new SchemaLane((digest) => this.#setApart(digest))
-    this.#quick.start()
+    if (atOnce) this.#quick.start()
   }
 
-  checkSchema(schema: JsonObject): Promise<SchemaVerdict> {
-    return this.#check(schema)
+  trust(schema: JsonObject): void {
+    if (this.#trusted.size < MAX_TRUSTED) this.#trusted.add(this.#print(schema).digest)
+  }
+
+  async checkSchema(schema: JsonObject): Promise<SchemaVerdict> {
+    if (this.#closed || !this.#trusted.has(this.#print(schema).digest)) return this.#check(schema)
+    this.#sound.add(schema)
+    return VALID
   }
 
   async checkValue(schema: JsonObject, valueText: string): Promise<SchemaVerdict> {

@@ -9,9 +9,18 @@ const NAME_END = ')'
 
 const text = Buffer.allocUnsafe(1024)
 
+/** utime + stime of a line of /proc/PID/stat, in milliseconds; undefined for what is no such line. */
+export function cpuMsIn(stat: string): number | undefined {
+  // The name may hold anything, brackets and blanks included.
+  const fields = stat.slice(stat.lastIndexOf(NAME_END) + 2).split(' ', SYSTEM_TICKS + 1)
+  const ticks = Number(fields[USER_TICKS]) + Number(fields[SYSTEM_TICKS])
+  return Number.isFinite(ticks) ? ticks * MS_PER_TICK : undefined
+}
+
 /** CPU time of a whole process, read from outside: what the process says of itself is not trusted. */
 export class ProcessMeter {
   readonly #fd: number | undefined
+  #last = 0
 
   constructor(pid: number) {
     try {
@@ -21,18 +30,16 @@ export class ProcessMeter {
     }
   }
 
-  /** utime + stime of all threads so far, in steps of 10 ms; 0 when the process is gone. */
+  /** CPU time of all threads so far, in steps of 10 ms; what it was last when the process is gone or cannot be read. */
   cpuMs(): number {
     if (this.#fd === undefined) return 0
     try {
       const length = readSync(this.#fd, text, 0, text.length, 0)
-      const fields = text
-        .toString('latin1', text.lastIndexOf(NAME_END, length) + 2, length)
-        .split(' ', SYSTEM_TICKS + 1)
-      return (Number(fields[USER_TICKS]) + Number(fields[SYSTEM_TICKS])) * MS_PER_TICK
+      this.#last = cpuMsIn(text.toString('latin1', 0, length)) ?? this.#last
     } catch {
-      return 0
+      // Gone.
     }
+    return this.#last
   }
 
   close(): void {

@@ -124,12 +124,17 @@ class _Compiling:
         entry = _entry(self.module, tool["variable"], self.imports)
         (self.sources / f"{_ENTRY}.py").write_text(entry, encoding="utf-8")
         target = self.out / f"{name}.wasm"
-        with tempfile.TemporaryDirectory(dir=self.out, prefix="build-") as aside:
-            component = Path(aside) / "component.wasm"
+        # Named beforehand: an interrupt right after it was made must find it too, which a temporary directory's own does not.
+        aside = self.out / f".{name}-{os.getpid()}"
+        try:
+            aside.mkdir()
+            component = aside / "component.wasm"
             _componentize(name, self.compiler, [self.sources, *self.paths], component)
             with component.open("ab") as file:
                 file.write(_section(metadata_text(tool["metadata"])))
             component.replace(target)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
         size = target.stat().st_size
         self.say(f"Compiled {target.name} ({size / 1e6:.1f} MB, {time.monotonic() - started:.1f} s)")
         return Built(name, target.resolve(), size)

@@ -13,7 +13,7 @@ import { openSqliteJournal } from '../../src/journal/sqlite/sqlite-journal.ts'
 import { everything } from '../contract/journal-contract.ts'
 import { soakOr } from '../support/soak.ts'
 
-const TRIALS = soakOr(20, 10)
+const TRIALS = soakOr(20, 6)
 const child = new URL('../fixtures/journal/append-under-load.ts', import.meta.url).pathname
 
 /** mulberry32: the moments of a run come back with its seed. */

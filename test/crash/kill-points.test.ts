@@ -11,7 +11,7 @@ import { seededRandom, soakOr } from '../support/soak.ts'
 import { APPEND_POINTS, JOINED_POINTS, Passage, pointOf, REQUESTED, type ToolIds } from './crash-scenario.ts'
 
 const KILLS = soakOr(500, Number.POSITIVE_INFINITY)
-const SLICE_MS = soakOr(Number.POSITIVE_INFINITY, 10_000)
+const SLICE_MS = soakOr(Number.POSITIVE_INFINITY, 6000)
 /** Sessions that go through the scenario at once: each needs four boxes. */
 const LANES = 3
 /** A lane that starts later is elsewhere when the kill comes. */

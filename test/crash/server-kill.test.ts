@@ -5,7 +5,7 @@ import { descendantsOf, livingOf } from '../support/processes.ts'
 import { fixture, startServer, type TestServer, type TestSession } from '../support/server.ts'
 import { seededRandom, soakOr } from '../support/soak.ts'
 
-const TRIALS = soakOr(50, 6)
+const TRIALS = soakOr(50, 4)
 const GONE_AFTER_MS = 1000
 
 let server: TestServer

@@ -8,7 +8,7 @@ import { fixture, startServer, type TestServer, type TestSession } from '../supp
 import { soakOr } from '../support/soak.ts'
 
 const SESSIONS = 50
-const EMITS = soakOr(40, 14)
+const EMITS = soakOr(40, 8)
 /** Calls at once: each needs a box of its own. */
 const LANES = 6
 const HOLDER = new URL('../fixtures/journal/hold-snapshot.ts', import.meta.url).pathname

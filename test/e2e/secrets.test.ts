@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { fixture, startServer, type TestServer, type TestSession } from '../support/server.ts'
 import { seededRandom, soakOr } from '../support/soak.ts'
 
-const RUNS = soakOr(1000, 120)
+const RUNS = soakOr(1000, 60)
 const LANES = 4
 const NAME = 'CANARY'
 const PATH = `/secrets/${NAME}`

@@ -181,7 +181,7 @@ describe('making an instance', () => {
 })
 
 describe('memory of dead instances', () => {
-  const CALLS = soakOr(200, 60)
+  const CALLS = soakOr(200, 30)
   it(`${CALLS} calls of a tool that uses 100 MiB succeed in one box`, async () => {
     await using roomy = await openLab({ linearMemoryBytes: 128 * MIB })
     const use = `if (core.grow(1599) === -1) throw new Error('no memory'); new Uint8Array(core.memory.buffer).fill(1); return String(performance.timeOrigin)`

@@ -18,8 +18,8 @@ import { FRAME_FUZZER } from './frame-fuzzer.ts'
 import { openLab, scripted, until } from './lab.ts'
 import { ComponentScreen } from './slices-screen.ts'
 
-const SLICE_MS = 10_000
-const RACE_MS = 10_000
+const SLICE_MS = 6000
+const RACE_MS = 6000
 const CASES = soakOr(10_000, Number.POSITIVE_INFINITY)
 const REFUSALS =
   'empty not_wasm core_module wrong_world refused_import malformed too_large too_complex unsafe_name ' +

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { buildTools, sourceAt } from '../authoring/build/build-tools.ts'
 import type { BuiltTool } from '../authoring/build/tool-builder.ts'
-import { type LocalBrain, openLocalBrain } from '../compose/local-brain.ts'
+import type { LocalBrain } from '../compose/local-brain.ts'
 import { BrainError } from '../kernel/errors.ts'
 import { watchSources } from './dev/watch-sources.ts'
 import type { Environment } from './environment.ts'
 import { explainFailure } from './explain-failure.ts'
 import type { RunFlags } from './run.ts'
-import { cacheDirectoryOf } from './tool/cache-directory.ts'
 import { jsonPrinter, textPrinter } from './tool/call-printer.ts'
-import { noteWarnings, type Outputs, standardOutputs } from './tool/command-outputs.ts'
+import { type Outputs, standardOutputs } from './tool/command-outputs.ts'
+import { openBrain } from './tool/open-brain.ts'
 import { parseDuration } from './tool/duration.ts'
 import { readGrants } from './tool/grants.ts'
 import { jsonArgument, readBounded } from './tool/json-argument.ts'
@@ -36,13 +36,7 @@ export async function developTool(
   await using stack = new AsyncDisposableStack()
   const outDirectory = await mkdtemp(join(tmpdir(), 'brain-dev-'))
   stack.defer(() => rm(outDirectory, { recursive: true, force: true }))
-  const brain = stack.use(
-    await openLocalBrain({
-      config: await localConfig(env, setting),
-      cacheDirectory: cacheDirectoryOf(env),
-      logger: noteWarnings(outputs),
-    }),
-  )
+  const brain = stack.use(await openBrain(env, await localConfig(env, setting), outputs))
   const folder = statSync(path).isDirectory() ? path : dirname(path)
   const saves = stack.use(watchSources(resolve(folder)))
   const bench: Bench = { brain, setting, flags, outputs, build: { source, outDirectory, env } }

@@ -4,15 +4,15 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { type Finding, lint } from '../authoring/schema-lint/lint.ts'
 import { PROVIDERS, providerSchema } from '../authoring/schema-lint/provider-schema.ts'
-import { openLocalBrain, worldOf } from '../compose/local-brain.ts'
+import { worldOf } from '../compose/local-brain.ts'
 import { BrainError } from '../kernel/errors.ts'
 import type { JsonObject } from '../kernel/json.ts'
 import type { Component, ComponentRole } from '../sandbox/sandbox.ts'
 import type { Environment } from './environment.ts'
 import { grantsFor, type NeededGrant } from './inspect/grants-for.ts'
 import { clipped, printable } from './printable.ts'
-import { cacheDirectoryOf } from './tool/cache-directory.ts'
-import { noteWarnings, type Outputs, standardOutputs } from './tool/command-outputs.ts'
+import { type Outputs, standardOutputs } from './tool/command-outputs.ts'
+import { openBrain } from './tool/open-brain.ts'
 import { readBounded } from './tool/json-argument.ts'
 import { localConfig } from './tool/tool-setting.ts'
 
@@ -53,11 +53,7 @@ export async function inspectComponent(
 ): Promise<number> {
   const config = await localConfig(env, { scratch: false, secrets: [], network: [] })
   const bytes = await readBounded(file, 'component', config.limits.packageBytes)
-  await using brain = await openLocalBrain({
-    config,
-    cacheDirectory: cacheDirectoryOf(env),
-    logger: noteWarnings(outputs),
-  })
+  await using brain = await openBrain(env, config, outputs)
   if (flags.schema !== undefined) {
     const { metadata } = await brain.admit(bytes)
     outputs.out(JSON.stringify(schemaFor(file, flags.schema, metadata), null, 2))

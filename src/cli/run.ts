@@ -1,8 +1,8 @@
-import { openLocalBrain } from '../compose/local-brain.ts'
+import type { LocalBrain } from '../compose/local-brain.ts'
 import type { Environment } from './environment.ts'
-import { cacheDirectoryOf } from './tool/cache-directory.ts'
 import { type CallPrinter, jsonPrinter, textPrinter } from './tool/call-printer.ts'
-import { noteWarnings, type Outputs, standardOutputs } from './tool/command-outputs.ts'
+import { type Outputs, standardOutputs } from './tool/command-outputs.ts'
+import { openBrain } from './tool/open-brain.ts'
 import { parseDuration } from './tool/duration.ts'
 import { EXIT_CODES } from './tool/exit-codes.ts'
 import { type GrantFlags, readGrants } from './tool/grants.ts'
@@ -32,11 +32,7 @@ export async function runTool(
   const input = flags.input === undefined ? {} : await jsonArgument(flags.input, '--input')
   const bytes = await readBounded(file, 'component', config.limits.packageBytes)
   const printer = (flags.json === true ? jsonPrinter : textPrinter)(outputs)
-  await using brain = await openLocalBrain({
-    config,
-    cacheDirectory: cacheDirectoryOf(env),
-    logger: noteWarnings(outputs),
-  })
+  await using brain = await openBrain(env, config, outputs)
   const component = await brain.admit(bytes)
   const session = await brain.createSession(sessionWith(component, setting))
   return await callAndPrint(printer, (shown) =>
@@ -49,11 +45,13 @@ export async function runTool(
   )
 }
 
-type Brain = Awaited<ReturnType<typeof openLocalBrain>>
-type Shown = Pick<Parameters<Brain['call']>[1], 'signal' | 'onItem'>
+type Shown = Pick<Parameters<LocalBrain['call']>[1], 'signal' | 'onItem'>
 
 /** Ctrl-C cancels the call, whose end is printed like any other. */
-async function callAndPrint(printer: CallPrinter, call: (shown: Shown) => ReturnType<Brain['call']>): Promise<number> {
+async function callAndPrint(
+  printer: CallPrinter,
+  call: (shown: Shown) => ReturnType<LocalBrain['call']>,
+): Promise<number> {
   const cancel = new AbortController()
   const onSignal = (): void => cancel.abort()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal)

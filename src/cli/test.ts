@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type LocalBrain, openLocalBrain } from '../compose/local-brain.ts'
+import type { LocalBrain } from '../compose/local-brain.ts'
 import { BrainError } from '../kernel/errors.ts'
 import type { Component } from '../sandbox/sandbox.ts'
 import type { Environment } from './environment.ts'
@@ -8,8 +8,8 @@ import { clipped, printable } from './printable.ts'
 import type { ToolCase } from './test-cases/case-schema.ts'
 import { faultsOf } from './test-cases/judge-case.ts'
 import { readCases } from './test-cases/read-cases.ts'
-import { cacheDirectoryOf } from './tool/cache-directory.ts'
-import { noteWarnings, type Outputs, standardOutputs } from './tool/command-outputs.ts'
+import { type Outputs, standardOutputs } from './tool/command-outputs.ts'
+import { openBrain } from './tool/open-brain.ts'
 import { parseDuration } from './tool/duration.ts'
 import { type GrantFlags, readGrants } from './tool/grants.ts'
 import { readBounded } from './tool/json-argument.ts'
@@ -35,11 +35,7 @@ export async function testTool(
   const config = await localConfig(env, grants)
   const cases = await readCases(flags.cases ?? findCases(file))
   const bytes = await readBounded(file, 'component', config.limits.packageBytes)
-  await using brain = await openLocalBrain({
-    config,
-    cacheDirectory: cacheDirectoryOf(env),
-    logger: noteWarnings(outputs),
-  })
+  await using brain = await openBrain(env, config, outputs)
   const component = await brain.admit(bytes)
   let failed = 0
   for (const one of cases) {

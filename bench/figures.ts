@@ -41,6 +41,7 @@ const TOGETHER = 'durable-records-floor'
 /** Every figure, in the order in which they are printed. docs/bench.md says what each one is. */
 export const FIGURES: Readonly<Record<string, FigureFacts>> = {
   [DURABLE]: { unit: 'ms', group: 'floors' },
+  'spaced-write-floor': { unit: 'ms', group: 'floors' },
   [INSTANTIATE]: { unit: 'ms', group: 'floors' },
   [TOGETHER]: { unit: 'records/s', group: 'floors' },
   'admission-rust': { unit: 'ms', group: 'admission' },

@@ -27,6 +27,8 @@ const PATIENCE_MS = 10
  * all: even an idle one is left alone then, and the wait is longer in proportion, up to so many times as long.
  */
 const MOST_PATIENCE = 5
+/** Asked once: for every answer the system reads what the process group may use, which takes 25 us of a call. */
+const PROCESSORS = availableParallelism()
 /** What an idle box may hold beside the memory of a tool. */
 const IDLE_BYTES = 192 * 1024 * 1024
 const MEMORY_CHECK_MS = 1000
@@ -99,7 +101,7 @@ export class BoxPool {
 
   /** Finds a box for a call whose artifact is loaded, now or later. */
   place(call: Call): void {
-    const crowding = this.#counts.busy / availableParallelism()
+    const crowding = this.#counts.busy / PROCESSORS
     if (crowding < 1 && this.#runIdle(call)) return
     const coming = this.#comingByKey.takeFirst(call.key)
     if (coming !== undefined) {

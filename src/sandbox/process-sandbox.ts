@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Limits } from '../contract/limits.ts'
 import { messageOf } from '../kernel/errors.ts'
 import type { ComponentId } from '../kernel/ids.ts'
@@ -52,7 +53,15 @@ export async function openProcessSandbox(options: ProcessSandboxOptions): Promis
   const refuses = level.name === 'none' && !level.unsafe
   const { dataDirectory, isolation = 'tool', workspaceDirectories = {}, logger = silentLogger } = options
   const limits = refuses ? { ...options.limits, warmBoxes: 0 } : options.limits
-  const setup = { limits, level, dataDirectory, isolation, workspaceDirectories }
+  const directories = Object.entries(workspaceDirectories).map(([name, path]) => [name, resolve(path)] as const)
+  const setup = {
+    limits,
+    level,
+    isolation,
+    // The supervisor does not stand where this process stands.
+    dataDirectory: resolve(dataDirectory),
+    workspaceDirectories: Object.fromEntries(directories),
+  }
   const scripts = await loadScripts()
   const sandbox = new ProcessSandbox((events) => new SupervisorProcess({ setup, scripts, logger }, events), {
     level,

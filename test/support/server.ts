@@ -49,7 +49,8 @@ export class TestServer {
         PATH: process.env['PATH'] ?? '',
         NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
         BRAIN_LISTEN: '127.0.0.1:0',
-        BRAIN_DATA_DIR: join(this.directory, 'data'),
+        // As operators write it, and as it is by default: from where the server stands.
+        BRAIN_DATA_DIR: 'data',
         BRAIN_SCRIPTED_MODEL: '1',
         BRAIN_ENV_FILESYSTEM_ALLOW: 'workspace,scratch',
         BRAIN_ENV_WORKERS: WARM_BOXES,

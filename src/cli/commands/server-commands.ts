@@ -4,6 +4,7 @@ import type { ExportOptions, ImportCommandOptions } from '../archive/transfer.ts
 import type { DoctorOptions } from '../doctor.ts'
 import type { Environment } from '../environment.ts'
 import type { McpOptions } from '../mcp.ts'
+import { urlOption } from './url-option.ts'
 
 const dataDirOption = ['--data-dir <directory>', 'the data directory of the server (BRAIN_DATA_DIR)'] as const
 
@@ -56,7 +57,7 @@ export function addServerCommands(program: Command): void {
     .command('mcp')
     .description('offer the tools of a session to an MCP client on standard input and output (token: BRAIN_API_TOKEN)')
     .requiredOption('--session <session>', 'the id of the session')
-    .option('--url <url>', 'the running server', 'http://127.0.0.1:8080')
+    .addOption(urlOption())
     .action(async (options: McpOptions) => {
       const { bridgeMcp } = await import('../mcp.ts')
       await bridgeMcp(process.env, options)

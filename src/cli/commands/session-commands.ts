@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ServerFlags, SessionCommands } from '../session.ts'
+import { urlOption } from './url-option.ts'
 
 const open = async (command: Command): Promise<SessionCommands> => {
   const { SessionCommands: Opened } = await import('../session.ts')
@@ -17,7 +18,7 @@ export function addSessionCommands(program: Command): void {
   const session = program
     .command('session')
     .description('use the sessions of a running server (token: BRAIN_API_TOKEN)')
-    .option('--url <url>', 'the running server', 'http://127.0.0.1:8080')
+    .addOption(urlOption())
     .option('--json', 'for programs: the answers of the server, a line of JSON each')
 
   session

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { globSync, statSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { glob, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, inject, it, type TestContext } from 'vitest'
 import { COMPONENTS } from '../fixtures/components.ts'
 import { buildRawComponent, RAW_COMPONENTS } from '../fixtures/guests-raw/build.ts'
 import { embeddedMetadata } from '../fixtures/reference/tool-metadata.ts'
+import { soakOr } from '../support/soak.ts'
 import { EXAMPLES, outputOf, PINNED } from './rust-build.ts'
 
 const run = promisify(execFile)
@@ -15,8 +16,8 @@ const MINUTES = 60_000
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-async function sums(): Promise<ReadonlyMap<string, string>> {
-  const text = await readFile(`${COMPONENTS}/SHA256SUMS`, 'utf8')
+async function sums(folder = COMPONENTS): Promise<ReadonlyMap<string, string>> {
+  const text = await readFile(`${folder}/SHA256SUMS`, 'utf8')
   return new Map(
     text
       .trim()
@@ -25,6 +26,17 @@ async function sums(): Promise<ReadonlyMap<string, string>> {
       .map(([sum, name]) => [name!, sum!]),
   )
 }
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
+const GENERATE = `${EXAMPLES}/bindings/generate.sh`
+
+/** The generator takes longer to compile than all the rest. */
+const FULL_CHECKS = ['reach it through what the generator makes now'].slice(0, soakOr(1, 0))
+
+const bindingsBelow = async (folder: string): Promise<readonly string[]> =>
+  (
+    await Array.fromAsync(glob('{examples-rust,test/fixtures/guests-rust}/*/src/bindings.rs', { cwd: folder }))
+  ).toSorted()
 
 /** A check that this machine cannot make must not look like one that passed. */
 function notRun(context: TestContext, what: string): void {
@@ -70,14 +82,28 @@ describe('committed components', () => {
       },
     )
 
-    it('reach the host through bindings that are generated from the WIT', async (context) => {
-      if (build === undefined) return notRun(context, 'whether the bindings of brain-tool come from the WIT')
-      await outputOf(build)
-      const texts = globSync(`${EXAMPLES}/target/{,*/}release/build/wit-bindgen-rust-macro-*/out/tool0.rs`)
-      const newest = texts.toSorted((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)[0]
-      if (newest === undefined)
-        throw new Error('Cannot find what brain-tool/bindings generated: its text has another place')
-      expect(await readFile(`${EXAMPLES}/brain-tool/src/bindings.rs`, 'utf8')).toBe(await readFile(newest, 'utf8'))
+    it('reach the host through bindings that were generated from this WIT by this generator', async () => {
+      const written = await sums(`${EXAMPLES}/bindings`)
+      expect([...written.keys()].filter((name) => name.endsWith('/bindings.rs')).toSorted()).toEqual(
+        await bindingsBelow(REPOSITORY),
+      )
+      for (const name of ['wit/agentloop.wit', 'wit/tool.wit', 'examples-rust/bindings/src/main.rs'])
+        expect([...written.keys()]).toContain(name)
+      for (const [name, sum] of written)
+        expect(sha256(await readFile(`${REPOSITORY}/${name}`)), `${name}: ${GENERATE}`).toBe(sum)
+    })
+
+    it.each(FULL_CHECKS)('%s', { timeout: 10 * MINUTES }, async () => {
+      const out = await mkdtemp(`${tmpdir()}/brain-bindings-`)
+      try {
+        await run(GENERATE, [out], { env: { ...process.env, RUSTFLAGS: '' } })
+        const names = await bindingsBelow(REPOSITORY)
+        expect(await bindingsBelow(out)).toEqual(names)
+        for (const name of names)
+          expect(await readFile(`${out}/${name}`, 'utf8'), name).toBe(await readFile(`${REPOSITORY}/${name}`, 'utf8'))
+      } finally {
+        await rm(out, { recursive: true })
+      }
     })
 
     it.each([

@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { BrainError, messageOf } from '../../kernel/errors.ts'
+import { threadEnvironment } from '../../kernel/thread-environment.ts'
 import type { FromSchemaThread, SchemaCheck } from './schema-protocol.ts'
 
 const MAX_KNOWN_SCHEMAS = 256
@@ -85,7 +86,7 @@ export class SchemaLane {
   #spawn(): Thread {
     const { port1: port, port2 } = new MessageChannel()
     const worker = new Worker(entry, {
-      env: {},
+      env: threadEnvironment(),
       stdin: false,
       workerData: port2,
       transferList: [port2],

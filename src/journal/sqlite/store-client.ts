@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { BrainError, messageOf } from '../../kernel/errors.ts'
+import { threadEnvironment } from '../../kernel/thread-environment.ts'
 import type { Call, CallTable, FromThread, Reply, StoreSettings, ToThread } from './protocol.ts'
 
 type Pending = { resolve(value: unknown): void; reject(error: BrainError): void }
@@ -71,7 +72,7 @@ export class StoreClient<Calls extends CallTable> {
 
   #spawn(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const thread = new Worker(this.#entry, { env: {}, stdin: false, workerData: this.#settings })
+    const thread = new Worker(this.#entry, { env: threadEnvironment(), stdin: false, workerData: this.#settings })
     let cause = 'its thread ended'
     thread.on('message', (message: FromThread) => {
       switch (message.type) {

@@ -11,6 +11,7 @@ import type { ComponentId } from '../../src/kernel/ids.ts'
 import { artifactDirectory, componentFile, readArtifact, SCRIPT_FILE } from '../../src/sandbox/admission/artifact.ts'
 import type { SpawnChild } from '../../src/sandbox/admission/admission-child.ts'
 import { isAlive } from '../support/processes.ts'
+import { soakOr } from '../support/soak.ts'
 import { custom, toBuffer, toolComponent } from '../fixtures/wasm-builder.ts'
 import {
   chunksOf,
@@ -435,11 +436,12 @@ describe('kill -9 of the server', () => {
 
   test('at any moment leaves the whole component or none', async () => {
     const outcomes = new Set<number>()
-    for (let round = 0; round < 10; round++) {
+    const rounds = soakOr(10, 5)
+    for (let round = 0; round < rounds; round++) {
       const server = start('never')
-      await until(server.reached, round === 9 ? 'admitted' : 'transpile')
+      await until(server.reached, round === rounds - 1 ? 'admitted' : 'transpile')
       // The time is what is tested here: somewhere in transpiling, writing and moving.
-      await new Promise((resolve) => setTimeout(resolve, 80 + round * 12))
+      await new Promise((resolve) => setTimeout(resolve, 80 + (round / rounds) * 120))
       await kill(server.process)
       const again = await reopen()
       const components = await again.store.list('local')

@@ -3,7 +3,7 @@
 import asyncio
 import unittest
 
-from brain.patterns import Context, ReActAgent, current_context, tool, tools_to_dict, use_context
+from brain.patterns import Context, ReActAgent, ToolSpec, current_context, tool, tools_to_dict, use_context
 from brain.providers import Answer, LocalEchoProvider, ToolCall
 
 
@@ -95,6 +95,25 @@ class Agent(unittest.TestCase):
             ("by_position", {"a": 1}),
         ]
         self.assertEqual(self.run_calls(*calls), [("3", False), ("HI", False), ("zzz", False), ("[1,1]", False)])
+
+    def test_positional_only_parameters_are_given_by_name_whatever_holds_the_function(self):
+        def plain(a, b=1, /):
+            return [a, b]
+
+        held = {
+            "plain": plain,
+            "other": by_position,
+            "direct": ToolSpec("direct", plain, "Position"),
+            "renamed": ToolSpec("first", plain, "Position"),
+            "built_in": len,
+        }
+        calls = [(name, {"a": 5}) for name in held if name != "built_in"]
+        provider = Scripted(
+            Answer("", tuple(ToolCall(name, name, given) for name, given in [*calls, ("built_in", {"obj": "abc"})])),
+            Answer("done"),
+        )
+        results = ReActAgent(held, provider).run("task").steps[0].results
+        self.assertEqual([one.content for one in results], ["[5,1]"] * 4 + ["3"])
 
     def test_a_failure_is_told_to_the_model_and_stops_nothing(self):
         results = self.run_calls(

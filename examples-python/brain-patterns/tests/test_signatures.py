@@ -44,6 +44,26 @@ class Kinds(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "missing the argument 'a'"):
             call_by_name(p, {"b": 5})
 
+    def test_a_parameter_may_have_any_name(self):
+        @tool("x")
+        def named(self: int, cls: int = 0, args: int = 0, fn: int = 0, **kwargs):
+            return self, cls, args, fn, kwargs
+
+        given = {"self": 1, "cls": 2, "args": 3, "fn": 4, "name": 5, "instance": 6}
+        for result in (named(**given), call_by_name(named, given)):
+            self.assertEqual(result, (1, 2, 3, 4, {"name": 5, "instance": 6}))
+
+    def test_a_tool_made_by_hand_has_the_signature_of_its_function(self):
+        def one(a, /, b=2): ...
+
+        def other(c): ...
+
+        spec = ToolSpec("x", one, "x")
+        self.assertEqual(list(inspect.signature(spec).parameters), ["a", "b"])
+        spec.fn = other
+        self.assertEqual(list(inspect.signature(spec).parameters), ["c"])
+        self.assertEqual(list(inspect.signature(ToolSpec).parameters), ["name", "fn", "description", "parameters"])
+
     def test_without_parameters_there_are_no_required_ones(self):
         @tool("x")
         def none(): ...

@@ -40,7 +40,7 @@ class ToolSpec:
     def __post_init__(self) -> None:
         check_name(self.name)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Calls the function with what it is given, unchecked."""
         return self.fn(*args, **kwargs)
 
@@ -86,6 +86,9 @@ class ToolSpec:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            # `inspect.signature` of the tool is that of the function that it has now.
+            if name == "__wrapped__" and "fn" in vars(self):
+                return _function_of(self.fn)
             # Parameters are read when they are first asked for, where that was too early when the tool was declared.
             declared = vars(self).get("_declaration")
             if name != "parameters" or declared is None:
@@ -221,10 +224,12 @@ def _adorn(spec: ToolSpec, fn: Any, declared: _Declaration) -> None:
     attributes = vars(spec)
     attributes.update(__name__=spec.name, __doc__=docstring_of(fn), _declaration=declared)
     attributes["__isabstractmethod__"] = getattr(fn, "__isabstractmethod__", False)
-    # `inspect.signature` of the tool is then that of the function.
-    attributes["__wrapped__"] = fn.__func__ if isinstance(fn, classmethod) else fn
-    if sys.version_info >= (3, 12) and inspect.iscoroutinefunction(attributes["__wrapped__"]):
+    if sys.version_info >= (3, 12) and inspect.iscoroutinefunction(_function_of(fn)):
         inspect.markcoroutinefunction(spec)
+
+
+def _function_of(fn: Any) -> Any:
+    return fn.__func__ if isinstance(fn, classmethod) else fn
 
 
 def _declaration_of(spec: ToolSpec) -> _Declaration:

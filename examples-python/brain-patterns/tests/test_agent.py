@@ -38,6 +38,13 @@ def raw(text, loud=False):
     return text.upper() if loud else text
 
 
+class Maker:
+    """Makes it."""
+
+    def __call__(self, what: str):
+        return what
+
+
 @tool("Fails")
 def fail():
     raise KeyError("deliberate")
@@ -80,11 +87,13 @@ class Agent(unittest.TestCase):
 
     def test_descriptions_reach_the_provider(self):
         provider = Scripted(Answer("done"))
-        ReActAgent({"plus": add, "raw": raw, "print": print}, provider).run("task")
+        by_hand = ToolSpec("hand", lambda: 1, "")
+        ReActAgent({"plus": add, "raw": raw, "print": print, "made": Maker(), "hand": by_hand}, provider).run("task")
         offered = {one.name: one for one in provider.asked[0][1]}
         self.assertEqual(offered["plus"].description, "Adds")
         self.assertEqual(offered["raw"].description, "Says it.\n\nLoudly, if it must.")
         self.assertEqual(offered["raw"].parameters["required"], ["text"])
+        self.assertEqual((offered["made"].description, offered["hand"].description), ("Makes it.", ""))
         self.assertIn("print", offered["print"].description.lower() + "print")
 
     def test_results_come_in_the_order_of_the_calls(self):

@@ -9,7 +9,7 @@ import math
 import sys
 import unittest
 
-from brain.patterns import ReActAgent, ToolSpec, tool
+from brain.patterns import ReActAgent, ToolSpec, tool, tools_to_dict, tools_to_openai_schemas
 from brain.schema.signature import call_by_name
 
 
@@ -282,6 +282,26 @@ class Callables(unittest.TestCase):
             return first, second
 
         self.assertEqual((parameters(work), work(2)), ((["second"], ["second"]), ("first", 2)))
+
+    def test_a_tool_of_a_tool_takes_what_that_one_takes(self):
+        by_hand = {"type": "object", "properties": {"expr": {"type": "string"}}}
+        direct = ToolSpec("direct", lambda expr: expr, "x", by_hand)
+        inner = tool("x", parameters=by_hand)(alone)
+        for spec, name in ((tool("outer")(direct), "direct"), (tool("outer", name="other")(inner), "other")):
+            self.assertEqual((spec.name, spec.description, spec.parameters), (name, "outer", by_hand))
+            self.assertEqual(spec("e"), "e")
+        self.assertEqual(parameters(tool("outer")(alone)), (["name"], ["name"]))
+
+    def test_a_class_method_below_its_decorator_can_be_listed(self):
+        class Maker:
+            @classmethod
+            @tool("x")
+            def make(kind, x: int):
+                return kind.__name__, x
+
+        (spec,) = tools_to_dict([Maker.make]).values()
+        self.assertEqual((parameters(spec), spec(1)), ((["x"], ["x"]), ("Maker", 1)))
+        self.assertEqual(tools_to_openai_schemas([Maker().make]), [spec.to_openai_schema()])
 
     def test_copies(self):
         twin = copy.deepcopy(alone)

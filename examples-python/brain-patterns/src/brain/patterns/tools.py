@@ -68,12 +68,20 @@ class ToolSpec:
             return
         home, _, _ = getattr(self.fn, "__qualname__", "").rpartition(".")
         if home == owner.__qualname__ or _first_parameter(self.fn) in _RECEIVERS:
-            declared.skip = 1
-            if declared.is_inferred:
-                vars(self).pop("parameters", None)
+            self._become_method()
+
+    def _become_method(self) -> None:
+        declared: _Declaration | None = vars(self).get("_declaration")
+        if declared is None or declared.skip > 0:
+            return
+        declared.skip = 1
+        if declared.is_inferred:
+            vars(self).pop("parameters", None)
 
     def __get__(self, instance: Any, owner: type | None = None) -> ToolSpec:
         """A method is bound to its object, as functions are; what is no method stays as it is."""
+        if isinstance(instance, type) and instance is owner:
+            self._become_method()  # `@classmethod` above it asks like this before Python 3.13
         declared: _Declaration | None = vars(self).get("_declaration")
         bind = getattr(self.fn, "__get__", None)
         is_class_method = isinstance(self.fn, classmethod)
@@ -137,8 +145,10 @@ def tool(
     def decorator(fn: Callable[..., Any]) -> ToolSpec:
         plain: Any = fn.__func__ if isinstance(fn, staticmethod) else fn
         scope = scope_of(plain, sys._getframe(1))
-        declared = _Declaration(scope, _receivers(fn), parameters is None, isinstance(fn, staticmethod))
-        resolved = parameters
+        # A tool of a tool takes what that one takes, also where that was written by hand.
+        given = plain.parameters if parameters is None and _is_by_hand(plain) else parameters
+        declared = _Declaration(scope, _receivers(fn), given is None, isinstance(fn, staticmethod))
+        resolved = given
         read: Parameters | None = None
         if resolved is None:
             read = _parameters(plain, declared)
@@ -158,7 +168,8 @@ def tools_to_dict(specs: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
     :raises ValueError: when two have one name
     """
     found: dict[str, ToolSpec] = {}
-    for spec in specs:
+    for one in specs:
+        spec = _of_class_method(one)
         if not isinstance(spec, ToolSpec):
             raise TypeError(f"Cannot list {spec!r} as a tool: it is no ToolSpec. Decorate it with @tool(…)")
         if spec.name in found:
@@ -197,9 +208,7 @@ def options_of(spec: ToolSpec) -> tuple[Shape, dict[str, Any]] | None:
 
 def spec_of(name: str, fn: Callable[..., Any]) -> ToolSpec:
     """A tool under the name that an agent knows it by; of a plain callable, the docstring is the description."""
-    if isinstance(fn, types.MethodType) and isinstance(fn.__func__, ToolSpec):
-        # What `@classmethod` makes of a tool.
-        fn = fn.__func__.__get__(fn.__self__, type(fn.__self__))
+    fn = _of_class_method(fn)
     if isinstance(fn, ToolSpec):
         return fn if fn.name == name else ToolSpec(name, fn, fn.description, fn.parameters)
     if not callable(fn):
@@ -210,6 +219,14 @@ def spec_of(name: str, fn: Callable[..., Any]) -> ToolSpec:
     except ValueError:
         parameters = object_schema({}, [])  # a built-in function, which does not say what it takes
     return ToolSpec(name, fn, description, parameters)
+
+
+def _of_class_method(fn: Any) -> Any:
+    """The tool bound to its class, of what ``@classmethod`` makes of a tool; anything else as it is."""
+    if not isinstance(fn, types.MethodType) or not isinstance(fn.__func__, ToolSpec):
+        return fn
+    fn.__func__._become_method()
+    return fn.__func__.__get__(fn.__self__, type(fn.__self__))
 
 
 def check_name(name: str) -> None:
@@ -241,8 +258,14 @@ def _parameters(fn: Callable[..., Any], declared: _Declaration) -> Parameters:
     return read_parameters(fn, declared.scope, skip=declared.skip, is_injected=is_context)
 
 
+def _is_by_hand(fn: Any) -> bool:
+    return isinstance(fn, ToolSpec) and not _declaration_of(fn).is_inferred
+
+
 def _name_of(fn: Callable[..., Any]) -> str:
     """The name of the function that a callable stands for, or of its class."""
+    if isinstance(fn, ToolSpec):
+        return fn.name
     names = (getattr(one, "__name__", None) for one in functions_of(fn))
     known = next((one for one in names if isinstance(one, str)), type(fn).__name__)
     return type(fn).__name__ if known == "__call__" else known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
@@ -146,10 +147,16 @@ def read_result(
 
 def docstring_of(fn: Callable[..., Any]) -> str | None:
     """The docstring of the function that a callable stands for."""
-    texts = [
-        getattr(one, "__doc__", None) for one in functions_of(fn) if inspect.isroutine(one) or inspect.isclass(one)
-    ]
+    known = list(functions_of(fn))
+    texts = [getattr(one, "__doc__", None) for one in known if inspect.isroutine(one) or inspect.isclass(one)]
+    # An object that can be called: its class says what it is for, where its method does not.
+    texts += [type(one).__doc__ for one in known if _is_called_object(one)]
     return next((text for text in texts if isinstance(text, str) and text.strip()), None)
+
+
+def _is_called_object(one: Any) -> bool:
+    called = getattr(type(one), "__call__", None)
+    return isinstance(called, types.FunctionType) and not hasattr(one, "__wrapped__")
 
 
 def call_by_name(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:

@@ -103,6 +103,26 @@ def json_text(value: Any) -> str:
         return json.dumps(plain, allow_nan=False, separators=(",", ":"))
 
 
+def json_value(text: str | bytes) -> Any:
+    """Reads JSON, strictly.
+
+    :raises ValueError: for anything else, also for ``NaN``, numbers that no float can hold, and what is too deep
+    """
+    try:
+        return json.loads(text, parse_constant=_refused, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it is too deep") from None
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"JSON has no {name}")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refused(text)
+
+
 def same_json(one: Any, other: Any) -> bool:
     """Equality as JSON has it: ``1`` is ``1.0`` and is not ``true``."""
     if isinstance(one, bool) or isinstance(other, bool):

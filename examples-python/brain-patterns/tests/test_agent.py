@@ -1,6 +1,7 @@
 """The agent, offline."""
 
 import asyncio
+import sys
 import unittest
 
 from brain.patterns import Context, ReActAgent, ToolSpec, current_context, tool, tools_to_dict, use_context
@@ -133,6 +134,24 @@ class Agent(unittest.TestCase):
         self.assertRegex(results[2][0], "TypeError: .*unexpected keyword argument 'c'")
         self.assertEqual(results[3], ('Cannot read the arguments for "add": they are no JSON', True))
         self.assertEqual(results[4], ("2", False))
+
+    def test_a_tool_that_leaves_does_not_take_the_agent_along(self):
+        provider = Scripted(Answer("", (ToolCall("c", "leave", {"code": 3}),)), Answer("done"))
+        result = ReActAgent({"leave": sys.exit}, provider).run("task")
+        self.assertEqual(result.answer, "done")
+        provider = Scripted(Answer("", (ToolCall("c", "leave", {}),)), Answer("done"))
+        result = ReActAgent({"leave": lambda: sys.exit("no")}, provider).run("task")
+        self.assertEqual(result.steps[0].results[0].content, "SystemExit: no")
+
+    def test_whatever_can_be_awaited_is(self):
+        class Later:
+            def __await__(self):
+                yield from asyncio.sleep(0).__await__()
+                return "later"
+
+        provider = Scripted(Answer("", (ToolCall("c", "later", {}),)), Answer("done"))
+        result = ReActAgent({"later": Later}, provider).run("task")
+        self.assertEqual(result.steps[0].results[0].content, "later")
 
     def test_a_context_is_given_to_who_asks_for_one(self):
         with use_context(Context()) as context:

@@ -18,6 +18,7 @@ from .special import special_name
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _ASYNC_ORIGINS = ("Awaitable", "Coroutine")
+_YIELDING_ORIGINS = ("Generator", "Iterator", "AsyncGenerator", "AsyncIterator", "AsyncIterable")
 
 
 @dataclass(frozen=True)
@@ -131,8 +132,11 @@ def read_result(
         if hint is inspect.Signature.empty:
             return None
         hint = scope.resolved(hint)
-        if getattr(get_origin(hint), "__name__", "") in _ASYNC_ORIGINS:
+        origin = getattr(get_origin(hint), "__name__", "")
+        if origin in _ASYNC_ORIGINS:
             hint = scope.resolved(get_args(hint)[-1])
+        elif origin in _YIELDING_ORIGINS and _is_generator(fn):
+            hint = list[get_args(hint)[0]]  # type: ignore[misc]
         hint = unwrap(hint)
     except (ValueError, UnresolvedHint):
         return None
@@ -143,6 +147,17 @@ def read_result(
         whole = reader.definitions.get(schema.pop("$ref", "").removeprefix("#/$defs/"), {})
         schema = {**whole, **schema, "$defs": reader.definitions}
     return schema or None
+
+
+def _is_generator(fn: Callable[..., Any]) -> bool:
+    """Not through what wraps it: that may make something else of a generator, as ``contextmanager`` does."""
+    target: Any = fn.__func__ if isinstance(fn, classmethod) else fn
+    return inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target)
+
+
+async def ended(value: Any) -> Any:
+    """What an awaitable comes to; of an async generator, the list of what it yields."""
+    return [one async for one in value] if inspect.isasyncgen(value) else await value
 
 
 def docstring_of(fn: Callable[..., Any]) -> str | None:

@@ -1,5 +1,7 @@
 """From type hints to schemas, with hints as they are and with postponed ones."""
 
+import collections
+import contextlib
 import dataclasses
 import functools
 import importlib.util
@@ -7,6 +9,7 @@ import json
 import pathlib
 import sys
 import types
+import typing
 import unittest
 from typing import Annotated, Any, Final, Generic, Optional, TypedDict, TypeVar
 
@@ -130,6 +133,15 @@ class Hints(Case):
             ["xs", "m", "s", "q"],
         )
 
+    def test_a_tuple_of_nothing_holds_nothing(self):
+        @tool("x")
+        def take(new: tuple[()], old: typing.Tuple[()], bare: tuple, old_bare: typing.Tuple): ...
+
+        nothing = {"type": "array", "items": {}, "minItems": 0, "maxItems": 0}
+        anything = {"type": "array"}
+        properties = {"new": nothing, "old": nothing, "bare": anything, "old_bare": anything}
+        self.assertEqual(take.parameters["properties"], properties)
+
     def test_annotated_describes(self):
         self.assert_properties(
             "annotated",
@@ -232,6 +244,32 @@ class Hints(Case):
         )
         for module in (EAGER, POSTPONED):
             json.dumps(module.defaults.parameters, allow_nan=False)
+
+    def test_defaults_that_hold_things_are_written_as_what_they_hold(self):
+        numbers = {"one": 1, "two": 2}
+        once = iter([1, 2])
+
+        @tool("x")
+        def take(
+            a: "typing.Sequence[int]" = range(3),
+            b: "collections.deque[int]" = collections.deque([1]),
+            c: "typing.Iterable[str]" = numbers.keys(),
+            d: "typing.Iterable[int]" = numbers.values(),
+            e: "typing.Iterable[int]" = once,
+            f: str = b"x",
+        ): ...
+
+        defaults = {name: one.get("default") for name, one in take.parameters["properties"].items()}
+        held = {"a": [0, 1, 2], "b": [1], "c": ["one", "two"], "d": [1, 2], "e": None, "f": None}
+        self.assertEqual((defaults, list(once)), (held, [1, 2]))
+
+    def test_a_number_that_no_float_holds_is_no_default(self):
+        @tool("x")
+        def take(a: int = 10**30, b: int = 10**400, c: int = -(10**400), d: "list[int]" = [10**400]): ...
+
+        self.assertEqual(
+            [one.get("default") for one in take.parameters["properties"].values()], [10**30, None, None, None]
+        )
 
     def test_a_mutable_default_is_copied(self):
         items = [1]
@@ -487,8 +525,47 @@ class Results(unittest.TestCase):
         self.assertEqual(tool("x")(point).output_schema["required"], ["x", "y", "tags", "made", "sum"])
         self.assertEqual(tool("x")(tree).output_schema["type"], "object")
 
+    def test_generators_give_lists(self):
+        def numbers() -> "typing.Iterator[int]":
+            yield 1
+
+        async def texts() -> "typing.AsyncIterator[str]":
+            yield "a"
+
+        def sent() -> "typing.Generator[int, str, bool]":
+            yield 1
+
+        def hands_one_on() -> "typing.Iterator[int]":
+            return iter([1])
+
+        schemas = [tool("x")(one).output_schema for one in (numbers, texts, sent, hands_one_on)]
+        whole = {"type": "array", "items": {"type": "integer"}}
+        self.assertEqual(schemas, [whole, {"type": "array", "items": {"type": "string"}}, whole, None])
+        self.assertIsNone(tool("x")(contextlib.contextmanager(numbers)).output_schema)
+
 
 class Descriptions(unittest.TestCase):
+    def test_of_fields_come_from_their_metadata_as_well(self):
+        @dataclasses.dataclass
+        class Place:
+            """Somewhere.
+
+            Attributes:
+                x: to the right
+                y: overridden
+            """
+
+            x: int
+            y: int = dataclasses.field(default=0, metadata={"description": "upwards"})
+            z: int = dataclasses.field(default=0, metadata={"description": 5})
+
+        @tool("x")
+        def go(place: Place): ...
+
+        fields = go.parameters["properties"]["place"]["properties"]
+        said = {"x": "to the right", "y": "upwards", "z": None}
+        self.assertEqual({name: one.get("description") for name, one in fields.items()}, said)
+
     def test_come_from_a_docstring_in_googles_style(self):
         def search(query, limit: int = 3, kind: Annotated[str, "by hint"] = "", *rest, bare=None):
             """Search.

@@ -8,9 +8,15 @@ import enum
 import json
 import math
 import os
+import sys
 import uuid
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import ItemsView, KeysView, Mapping, ValuesView
 from typing import Any
+
+
+#: What holds things in an order, and still holds them after it was read.
+_ORDERED = (list, tuple, deque, range, KeysView, ValuesView, ItemsView)
 
 
 def member_json(member: enum.Enum) -> Any:
@@ -51,7 +57,7 @@ def _to_json(value: Any) -> Any:
         return _number(value)
     if isinstance(value, Mapping):
         return {_key(name): _to_json(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, _ORDERED):
         return [_to_json(one) for one in value]
     if isinstance(value, (set, frozenset)):
         # Sets have no order: this one is the same in every run.
@@ -73,6 +79,9 @@ def _object(value: Any) -> Any:
 
 def _number(value: float) -> float:
     if isinstance(value, int):
+        if abs(value) > sys.float_info.max:
+            # It is JSON, but who reads it with floats, as most do, gets something else or nothing.
+            raise ValueError("JSON has no number of this size")
         return int(value)
     if not math.isfinite(value):
         raise ValueError(f"JSON has no {value}")

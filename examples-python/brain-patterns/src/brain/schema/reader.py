@@ -6,11 +6,12 @@ import dataclasses
 import enum
 import json
 import re
+import typing
 from collections.abc import Callable, Iterable
 from typing import Any, get_args, get_origin
 
 from .check import fault_of
-from .containers import shape_of_container
+from .containers import NOTHING, shape_of_container
 from .json_values import to_json
 from .records import (
     dataclass_shape,
@@ -154,6 +155,8 @@ class HintReader:
         if not isinstance(owner, type):
             return None
         arguments = tuple(map(scope.substitute, get_args(hint)))
+        if owner is tuple and not arguments and hint is not tuple and hint is not typing.Tuple:
+            arguments = NOTHING  # as Python 3.10 tells `Tuple[()]`
         if issubclass(owner, enum.Enum):
             return shape_of_enum(owner)
         if is_pydantic_model(hint):

@@ -315,6 +315,15 @@ class Hints(Case):
         here = {"type": "string", "enum": ["a"]}
         self.assert_properties("local_class", {"one": here, "many": {"type": "array", "items": here}}, ["one", "many"])
 
+    def test_what_a_class_declares_after_its_method_is_found(self):
+        whole = {"type": "integer"}
+        self.assert_properties(
+            "method_before_its_class", {"late": whole, "many": {"type": "array", "items": whole}}, ["late", "many"]
+        )
+
+    def test_a_local_alias_that_is_a_text_is_found(self):
+        self.assert_properties("local_alias", {"ids": {"type": "array", "items": {"type": "integer"}}}, ["ids"])
+
     def test_a_class_inside_of_a_class_is_found(self):
         nested = {"type": "string", "enum": ["n"], "default": "n"}
         self.assert_properties("method", {"q": {"type": "string"}, "nested": nested}, ["q"])
@@ -448,6 +457,28 @@ def take[T: int](a: T, ids: Ids, json: Json, pairs: Pairs[str] = []): ...
             self.assertEqual(schema["properties"]["json"], {"$ref": "#/$defs/Json"})
             self.assertEqual(len(schema["$defs"]["Json"]["anyOf"]), 3)
             self.assertEqual(schema["properties"]["pairs"]["items"]["items"], {"type": "string"})
+
+    @where(sys.version_info >= (3, 12))
+    def test_type_parameters_of_classes(self):
+        source = """
+from typing import TypedDict, Unpack
+from brain.patterns import tool
+class More[T](TypedDict, total=False):
+    more: list[T]
+class Holder[T: int]:
+    @tool("x")
+    def take(self, a: T, b: "list[T]", **more: Unpack[More[str]]): ...
+"""
+        whole = {"type": "integer"}
+        wanted = {
+            "a": whole,
+            "b": {"type": "array", "items": whole},
+            "more": {"type": "array", "items": {"type": "string"}},
+        }
+        for text in (source, f"from __future__ import annotations\n{source}"):
+            holder = load("type_parameters", text).Holder
+            self.assertEqual(properties(holder.take), wanted)
+            self.assertEqual(properties(holder().take), wanted)
 
     @where(sys.version_info >= (3, 13))
     def test_type_parameters_with_defaults(self):

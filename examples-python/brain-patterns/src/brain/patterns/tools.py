@@ -64,7 +64,10 @@ class ToolSpec:
     def __set_name__(self, owner: type, name: str) -> None:
         """Its class is complete: now it is sure that it is a method, whatever its first parameter is called."""
         declared: _Declaration | None = vars(self).get("_declaration")
-        if declared is None or declared.skip > 0 or declared.is_static:
+        if declared is None:
+            return
+        declared.scope = declared.scope.with_members_of(owner)
+        if declared.skip > 0 or declared.is_static:
             return
         home, _, _ = getattr(self.fn, "__qualname__", "").rpartition(".")
         if home == owner.__qualname__ or _first_parameter(self.fn) in _RECEIVERS:

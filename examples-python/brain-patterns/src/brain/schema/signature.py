@@ -103,14 +103,15 @@ def _read_unpacked(
         owner: Any = scope.resolved(get_args(hint)[0]) if special_name(hint) == "Unpack" else None
     except (UnresolvedHint, IndexError):
         return
-    if one.kind is not inspect.Parameter.VAR_KEYWORD or not is_typed_dict(owner):
+    home = get_origin(owner) or owner
+    if one.kind is not inspect.Parameter.VAR_KEYWORD or not is_typed_dict(home):
         return
     schema = reader.read(owner, scope).schema
-    within = scope.of_class(owner)
+    within = scope.of_class(home, tuple(map(scope.substitute, get_args(owner))))
     if "properties" in schema:
         properties.update(schema["properties"])
         required.extend(schema.get("required", []))
-        shapes.update({name: reader.read(one, within) for name, one in annotations_of(owner).items()})
+        shapes.update({name: reader.read(one, within) for name, one in annotations_of(home).items()})
 
 
 def _is_injected(hint: Any, scope: Scope, is_injected: Callable[[Any], bool]) -> bool:

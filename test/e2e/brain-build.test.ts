@@ -199,6 +199,17 @@ describe('brain new and brain build', () => {
     expect(tested).toMatchObject({ code: 0, out: expect.stringMatching(/ passed, 0 failed\n$/) })
   })
 
+  it.each(['rust', 'python', 'ts'])('tell what comes next in %s as the README does, to the end', async (language) => {
+    const { code, out } = await brain('new', language, `next-${language}`, '--json')
+    const { next } = JSON.parse(out) as { next: string[] }
+    const readme = await readFile(join(folder, `next-${language}/README.md`), 'utf8')
+    const commands = readme.split('\n').map((line) => line.replace(/ {2,}#.*/, ''))
+    expect(code).toBe(0)
+    expect(next[0]).toBe(`cd next-${language}`)
+    expect(commands).toEqual(expect.arrayContaining(next.slice(1)))
+    expect(next.at(-1)).toMatch(/^brain test dist\/next[-_](rust|python|ts)\.wasm/)
+  })
+
   it.each([
     [['new', 'ts', 'hello'], /Cannot make "hello": the folder is there already, and not empty/],
     [['new', 'ts', '1x'], /Cannot make "1x": a name begins with a letter/],

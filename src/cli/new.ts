@@ -44,9 +44,15 @@ export async function printNew(
       throw new Error(
         `Cannot make a project in ${JSON.stringify(language)}: choose ${TEMPLATES.join(', ').replace('typescript', 'ts')}`,
       )
-    const { directory, files } = await newProject(template, name, { directory: process.cwd(), version, packages })
+    const { directory, files, unbuilt } = await newProject(template, name, {
+      directory: process.cwd(),
+      version,
+      packages,
+    })
     const where = relative(process.cwd(), directory)
+    const before = unbuilt === undefined ? [] : [`(cd ${unbuilt} && npm run build)`]
     const next = [
+      ...before,
       `cd ${where}`,
       ...NEXT[template].map((line) =>
         line.replace('NAME', name).replace('SNAKE', name.replaceAll('-', '_').toLowerCase()),

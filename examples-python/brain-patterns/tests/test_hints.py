@@ -155,6 +155,44 @@ class Hints(Case):
             "limited", {"n": {"type": "integer", "description": "a count", "minimum": 1, "default": 1}}
         )
 
+    def test_bounds_in_annotated(self):
+        """Those of annotated_types, and of Field, which has them in a list."""
+
+        @dataclasses.dataclass
+        class Bound:
+            ge: Any = None
+            lt: Any = None
+            min_length: Any = None
+            max_length: Any = None
+            pattern: Any = None
+
+        field = types.SimpleNamespace(description="d", metadata=[Bound(ge=1), Bound(lt=9.5, pattern="^a")])
+
+        @tool("x")
+        def take(
+            a: Annotated[int, field],
+            b: Annotated[str, Bound(min_length=1, ge=3), Bound(max_length=5, pattern="^a")],
+            c: Annotated["list[int]", Bound(min_length=2)],
+            d: Annotated["dict[str, int]", Bound(max_length=2)],
+            e: Annotated[Optional[int], Bound(ge=1)],
+            f: Annotated[int, Bound(ge="1", lt=True), Bound(ge=float("-inf"))],
+            g: Annotated["int | str", Bound(ge=1)],
+            h: Annotated[int, Bound(ge=5)] = 1,
+        ): ...
+
+        whole = {"type": "integer"}
+        expected = {
+            "a": {**whole, "description": "d", "minimum": 1, "exclusiveMaximum": 9.5},
+            "b": {"type": "string", "minLength": 1, "maxLength": 5, "pattern": "^a"},
+            "c": {"type": "array", "items": whole, "minItems": 2},
+            "d": {"type": "object", "additionalProperties": whole, "maxProperties": 2},
+            "e": {"type": ["integer", "null"], "minimum": 1},
+            "f": whole,
+            "g": {"type": ["integer", "string"]},
+            "h": {**whole, "minimum": 5},
+        }
+        self.assertEqual(properties(take), expected)
+
     def test_enumerations(self):
         self.assert_properties(
             "enums",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, get_args, get_origin
 
 from .check import fault_of
+from .constraints import constraints_of
 from .containers import NOTHING, shape_of_container
 from .json_values import to_json
 from .records import (
@@ -232,6 +233,8 @@ def _annotated(base: Shape, metadata: Iterable[Any]) -> Shape:
             schema.update({name: value for name, value in one.items() if name in _KEYWORDS})
         elif isinstance(text, str) and text:
             schema["description"] = text
+        if not isinstance(one, (str, dict, type)):
+            schema.update(constraints_of(one, base.schema))
     return Shape(schema, base.decode)
 
 

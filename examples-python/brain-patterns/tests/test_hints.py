@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import importlib.util
 import json
+import math
 import pathlib
 import sys
 import types
@@ -154,6 +155,16 @@ class Hints(Case):
         self.assert_properties(
             "limited", {"n": {"type": "integer", "description": "a count", "minimum": 1, "default": 1}}
         )
+
+    def test_keywords_in_annotated_are_json(self):
+        examples = [pathlib.PurePosixPath("a"), {"b"}, (1, 2)]
+        keywords = {"examples": examples, "minimum": math.nan, "title": 3, "description": "\ud800", "type": "x", 1: 2}
+
+        @tool("x")
+        def take(a: Annotated[int, keywords, {"deprecated": True, "maximum": object()}]): ...
+
+        expected = {"type": "integer", "examples": ["a", ["b"], [1, 2]], "deprecated": True}
+        self.assertEqual(properties(take)["a"], expected)
 
     def test_bounds_in_annotated(self):
         """Those of annotated_types, and of Field, which has them in a list."""

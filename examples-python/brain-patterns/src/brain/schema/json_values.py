@@ -48,6 +48,16 @@ def to_json(value: Any) -> Any:
         raise ValueError("it is too deep, or holds itself") from None
 
 
+def strict_json(value: Any) -> Any:
+    """The same, of a value that a text in UTF-8 can hold.
+
+    :raises TypeError, ValueError: as :func:`to_json`, also for half of a surrogate pair
+    """
+    plain = to_json(value)
+    json.dumps(plain, ensure_ascii=False, allow_nan=False).encode()
+    return plain
+
+
 def _to_json(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return member_json(value)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
-import json
 import re
 import typing
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 from .check import fault_of
 from .constraints import constraints_of
 from .containers import NOTHING, shape_of_container
-from .json_values import to_json
+from .json_values import strict_json
 from .records import (
     dataclass_shape,
     is_pydantic_model,
@@ -204,8 +204,7 @@ class HintReader:
         if isinstance(default, type):
             return shape.schema
         try:
-            value = to_json(default)
-            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+            value = strict_json(default)
         except Exception:
             return shape.schema
         fault = fault_of(shape.schema, value, root={"$defs": self.definitions}, exact=True)
@@ -224,13 +223,24 @@ def _listed(types: Any) -> list[str]:
     return [types] if isinstance(types, str) else types
 
 
+def _keywords(given: dict[Any, Any]) -> JsonSchema:
+    """Those of JSON Schema, whose values have a form in JSON."""
+    found: JsonSchema = {}
+    for name, value in given.items():
+        if name not in _KEYWORDS or (name in ("title", "description") and not isinstance(value, str)):
+            continue
+        with contextlib.suppress(Exception):
+            found[name] = strict_json(value)
+    return found
+
+
 def _annotated(base: Shape, metadata: Iterable[Any]) -> Shape:
     """The last text counts: it is the outermost of nested ones."""
     schema = dict(base.schema)
     for one in metadata:
         text = one if isinstance(one, str) else getattr(one, "documentation", None) or getattr(one, "description", None)
         if isinstance(one, dict):
-            schema.update({name: value for name, value in one.items() if name in _KEYWORDS})
+            schema.update(_keywords(one))
         elif isinstance(text, str) and text:
             schema["description"] = text
         if not isinstance(one, (str, dict, type)):

@@ -25,12 +25,16 @@ export type NewProject = {
   readonly directory: string
   /** Paths in it. */
   readonly files: readonly string[]
+  /** The folder of a checkout in which `npm run build` has yet to make the package that the project installs. */
+  readonly unbuilt?: string
 }
 
 type Source = {
   readonly published: (version: string) => string
   readonly local: (folder: string, version: string) => string
 }
+
+const tarball = (folder: string, version: string): string => join(folder, 'dist', `brain-${version}.tgz`)
 
 /** Where a project gets the package of its language, as its manifest writes it. */
 const SOURCES: Readonly<Record<Template, Source>> = {
@@ -44,7 +48,7 @@ const SOURCES: Readonly<Record<Template, Source>> = {
   },
   typescript: {
     published: (version) => `^${version}`,
-    local: (folder, version) => `file:${join(folder, 'dist', `brain-${version}.tgz`)}`,
+    local: (folder, version) => `file:${tarball(folder, version)}`,
   },
 }
 
@@ -65,24 +69,29 @@ export async function newProject(template: Template, name: string, options: NewP
     })
   })
   if (found.length > 0) throw new Error(`${what}: the folder is there already, and not empty. Choose another name`)
+  const folder = options.packages === undefined ? (isCheckout ? beside('../..') : undefined) : resolve(options.packages)
   const values = {
     name,
     name_snake: name.replaceAll('-', '_').toLowerCase(),
-    ...(await packageValues(template, options)),
+    ...(await packageValues(template, options, folder)),
   }
   const files = await filesOf(beside(`templates/${template}`))
   for (const { path, text } of files) {
     await mkdir(join(directory, path, '..'), { recursive: true })
     await writeFile(join(directory, path), filled(text, values), { flag: 'wx' })
   }
-  return { directory, files: files.map(({ path }) => path) }
+  const isUnbuilt =
+    folder !== undefined && template === 'typescript' && !(await isThere(tarball(folder, options.version)))
+  return { directory, files: files.map(({ path }) => path), ...(isUnbuilt ? { unbuilt: folder } : {}) }
 }
+
+const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
 
 async function packageValues(
   template: Template,
-  { version, packages }: NewProjectOptions,
+  { version }: NewProjectOptions,
+  folder: string | undefined,
 ): Promise<{ version: string; package_source: string }> {
-  const folder = packages === undefined ? (isCheckout ? beside('../..') : undefined) : resolve(packages)
   const { published, local } = SOURCES[template]
   if (folder === undefined) return { version, package_source: published(version) }
   if ((await stat(folder).catch(() => undefined))?.isDirectory() !== true)

@@ -16,8 +16,13 @@ const LANGUAGES: Readonly<Record<string, Template>> = {
 
 /** What comes next, in the new folder. */
 const NEXT: Readonly<Record<Template, readonly string[]>> = {
-  rust: ['cargo test', 'brain build .'],
-  python: ['python3 -m unittest', 'brain build tool.py'],
+  rust: ['cargo test', 'brain build .', 'brain test dist/SNAKE.wasm cases.json'],
+  python: [
+    'python3 -m venv .venv && . .venv/bin/activate && pip install -r requirements.txt',
+    'python -m unittest',
+    'brain build tool.py',
+    'brain test dist/NAME.wasm',
+  ],
   typescript: ['npm install', 'npm test', 'brain build tool.ts', 'brain test dist/NAME.wasm'],
 }
 
@@ -39,9 +44,20 @@ export async function printNew(
       throw new Error(
         `Cannot make a project in ${JSON.stringify(language)}: choose ${TEMPLATES.join(', ').replace('typescript', 'ts')}`,
       )
-    const { directory, files } = await newProject(template, name, { directory: process.cwd(), version, packages })
+    const { directory, files, unbuilt } = await newProject(template, name, {
+      directory: process.cwd(),
+      version,
+      packages,
+    })
     const where = relative(process.cwd(), directory)
-    const next = [`cd ${where}`, ...NEXT[template].map((line) => line.replace('NAME', name))]
+    const before = unbuilt === undefined ? [] : [`(cd ${unbuilt} && npm run build)`]
+    const next = [
+      ...before,
+      `cd ${where}`,
+      ...NEXT[template].map((line) =>
+        line.replace('NAME', name).replace('SNAKE', name.replaceAll('-', '_').toLowerCase()),
+      ),
+    ]
     process.stdout.write(
       json
         ? `${JSON.stringify({ directory, files, next }, null, 2)}\n`

@@ -199,6 +199,31 @@ describe('brain new and brain build', () => {
     expect(tested).toMatchObject({ code: 0, out: expect.stringMatching(/ passed, 0 failed\n$/) })
   })
 
+  it.each(['rust', 'python', 'ts'])('tell what comes next in %s as the README does, to the end', async (language) => {
+    const { code, out } = await brain('new', language, `next-${language}`, '--json')
+    const { next } = JSON.parse(out) as { next: string[] }
+    const readme = await readFile(join(folder, `next-${language}/README.md`), 'utf8')
+    const commands = readme.split('\n').map((line) => line.replace(/ {2,}#.*/, ''))
+    expect(code).toBe(0)
+    const [first, ...steps] = next.filter((line) => !line.startsWith('(cd '))
+    expect(first).toBe(`cd next-${language}`)
+    expect(commands).toEqual(expect.arrayContaining(steps))
+    expect(next.at(-1)).toMatch(/^brain test dist\/next[-_](rust|python|ts)\.wasm/)
+  })
+
+  it('begin with the package where it has yet to be made', async () => {
+    const packages = join(folder, 'packages')
+    const next = async (name: string): Promise<string[]> =>
+      (JSON.parse((await brain('new', 'ts', name, '--packages', packages, '--json')).out) as { next: string[] }).next
+    await mkdir(join(packages, 'dist'), { recursive: true })
+    expect((await next('before'))[0]).toBe(`(cd ${packages} && npm run build)`)
+    const { dependencies } = JSON.parse(await readFile(join(folder, 'before/package.json'), 'utf8')) as {
+      dependencies: Record<string, string>
+    }
+    await writeFile((dependencies['@aexhq/brain'] ?? '').replace('file:', ''), '')
+    expect((await next('after'))[0]).toBe('cd after')
+  })
+
   it.each([
     [['new', 'ts', 'hello'], /Cannot make "hello": the folder is there already, and not empty/],
     [['new', 'ts', '1x'], /Cannot make "1x": a name begins with a letter/],

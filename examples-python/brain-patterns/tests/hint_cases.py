@@ -176,6 +176,29 @@ def local():
 local_class = local()
 
 
+def aliased():
+    Id = NewType("Id", int)
+    Ids = "list[Id]"
+
+    @tool("x")
+    def inner(ids: Ids): ...
+
+    return inner
+
+
+local_alias = aliased()
+
+
+class BeforeItsClass:
+    @tool("x")
+    def method(self, late: "Late", many: "list[Late]"): ...
+
+    Late = NewType("Late", int)
+
+
+method_before_its_class = BeforeItsClass().method
+
+
 class Methods:
     class Nested(enum.Enum):
         N = "n"

@@ -1,9 +1,10 @@
 """The agent, offline."""
 
 import asyncio
+import sys
 import unittest
 
-from brain.patterns import Context, ReActAgent, current_context, tool, tools_to_dict, use_context
+from brain.patterns import Context, ReActAgent, ToolSpec, current_context, tool, tools_to_dict, use_context
 from brain.providers import Answer, LocalEchoProvider, ToolCall
 
 
@@ -36,6 +37,13 @@ def raw(text, loud=False):
     Loudly, if it must.
     """
     return text.upper() if loud else text
+
+
+class Maker:
+    """Makes it."""
+
+    def __call__(self, what: str):
+        return what
 
 
 @tool("Fails")
@@ -80,11 +88,13 @@ class Agent(unittest.TestCase):
 
     def test_descriptions_reach_the_provider(self):
         provider = Scripted(Answer("done"))
-        ReActAgent({"plus": add, "raw": raw, "print": print}, provider).run("task")
+        by_hand = ToolSpec("hand", lambda: 1, "")
+        ReActAgent({"plus": add, "raw": raw, "print": print, "made": Maker(), "hand": by_hand}, provider).run("task")
         offered = {one.name: one for one in provider.asked[0][1]}
         self.assertEqual(offered["plus"].description, "Adds")
         self.assertEqual(offered["raw"].description, "Says it.\n\nLoudly, if it must.")
         self.assertEqual(offered["raw"].parameters["required"], ["text"])
+        self.assertEqual((offered["made"].description, offered["hand"].description), ("Makes it.", ""))
         self.assertIn("print", offered["print"].description.lower() + "print")
 
     def test_results_come_in_the_order_of_the_calls(self):
@@ -96,6 +106,25 @@ class Agent(unittest.TestCase):
         ]
         self.assertEqual(self.run_calls(*calls), [("3", False), ("HI", False), ("zzz", False), ("[1,1]", False)])
 
+    def test_positional_only_parameters_are_given_by_name_whatever_holds_the_function(self):
+        def plain(a, b=1, /):
+            return [a, b]
+
+        held = {
+            "plain": plain,
+            "other": by_position,
+            "direct": ToolSpec("direct", plain, "Position"),
+            "renamed": ToolSpec("first", plain, "Position"),
+            "built_in": len,
+        }
+        calls = [(name, {"a": 5}) for name in held if name != "built_in"]
+        provider = Scripted(
+            Answer("", tuple(ToolCall(name, name, given) for name, given in [*calls, ("built_in", {"obj": "abc"})])),
+            Answer("done"),
+        )
+        results = ReActAgent(held, provider).run("task").steps[0].results
+        self.assertEqual([one.content for one in results], ["[5,1]"] * 4 + ["3"])
+
     def test_a_failure_is_told_to_the_model_and_stops_nothing(self):
         results = self.run_calls(
             ("fail", {}), ("none", {}), ("add", {"c": 1}), ("add", {}, "they are no JSON"), ("add", {"a": 1})
@@ -105,6 +134,24 @@ class Agent(unittest.TestCase):
         self.assertRegex(results[2][0], "TypeError: .*unexpected keyword argument 'c'")
         self.assertEqual(results[3], ('Cannot read the arguments for "add": they are no JSON', True))
         self.assertEqual(results[4], ("2", False))
+
+    def test_a_tool_that_leaves_does_not_take_the_agent_along(self):
+        provider = Scripted(Answer("", (ToolCall("c", "leave", {"code": 3}),)), Answer("done"))
+        result = ReActAgent({"leave": sys.exit}, provider).run("task")
+        self.assertEqual(result.answer, "done")
+        provider = Scripted(Answer("", (ToolCall("c", "leave", {}),)), Answer("done"))
+        result = ReActAgent({"leave": lambda: sys.exit("no")}, provider).run("task")
+        self.assertEqual(result.steps[0].results[0].content, "SystemExit: no")
+
+    def test_whatever_can_be_awaited_is(self):
+        class Later:
+            def __await__(self):
+                yield from asyncio.sleep(0).__await__()
+                return "later"
+
+        provider = Scripted(Answer("", (ToolCall("c", "later", {}),)), Answer("done"))
+        result = ReActAgent({"later": Later}, provider).run("task")
+        self.assertEqual(result.steps[0].results[0].content, "later")
 
     def test_a_context_is_given_to_who_asks_for_one(self):
         with use_context(Context()) as context:

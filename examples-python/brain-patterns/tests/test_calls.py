@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple, Optional, TypedDict, Union
 
 from brain.component.metadata import metadata_of
 from brain.component.run_call import Invocation, ServedTool
-from brain.patterns import Context, ToolError, WithContent, current_context, tool, workspace_path
+from brain.patterns import Context, ReActAgent, ToolError, WithContent, current_context, tool, workspace_path
+from brain.providers import Answer, ToolCall
 
 
 class Color(enum.Enum):
@@ -55,6 +56,16 @@ def value_of(spec, arguments=None, options=None):
     assert end is None, end
     assert records[-1][0] == "finish", records
     return records[-1][1]["value"]
+
+
+class Calling:
+    """Wants one call, and is done."""
+
+    def __init__(self, name, arguments):
+        self.answers = [Answer("", (ToolCall("c", name, arguments),)), Answer("done")]
+
+    def complete(self, messages, tools):
+        return self.answers.pop(0)
 
 
 class Arguments(unittest.TestCase):
@@ -130,6 +141,17 @@ class Arguments(unittest.TestCase):
 
         self.assertEqual(value_of(take, {"n": "text"}), "text")
         self.assertEqual(call(take, {"n": 6})[0][1], 'Cannot call "take": "n" must be at most 5')
+
+    def test_names_of_members_are_what_the_hint_says(self):
+        @tool("x")
+        def take(colors: "dict[Color, int]", modes: "Optional[dict[Literal['r', 'w'], int]]" = None):
+            return [one.name for one in colors], modes
+
+        self.assertEqual(value_of(take, {"colors": {"red": 1}, "modes": {"r": 1}}), [["RED"], {"r": 1}])
+        for given in ({"colors": {"blue": 1}}, {"colors": {}, "modes": {"x": 1}}):
+            end, _ = call(take, given)
+            self.assertEqual(end[0], "invalid_input")
+            self.assertRegex(end[1], "'(blue|x)' is no name of a member")
 
     def test_of_methods(self):
         class Counter:
@@ -215,6 +237,23 @@ class Ends(unittest.TestCase):
             return await asyncio.gather(one(n), one(n + 1))
 
         self.assertEqual(value_of(both, {"n": 1}), [1, 2])
+
+    def test_generators_run_to_their_end_too(self):
+        @tool("x")
+        def count(to: int):
+            yield from range(to)
+
+        @tool("x")
+        async def later(to: int):
+            for one in range(to):
+                await asyncio.sleep(0)
+                yield one
+
+        for spec in (count, later):
+            self.assertEqual(value_of(spec, {"to": 3}), [0, 1, 2])
+            said = ReActAgent({"count": spec}, Calling("count", {"to": 3})).run("task").steps[0].results
+            self.assertEqual([(one.content, one.is_error) for one in said], [("[0,1,2]", False)])
+        self.assertEqual(list(count(2)), [0, 1])
 
     def test_waiting_for_nothing_is_an_error(self):
         @tool("x")

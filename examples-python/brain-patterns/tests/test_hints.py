@@ -1,12 +1,16 @@
 """From type hints to schemas, with hints as they are and with postponed ones."""
 
+import collections
+import contextlib
 import dataclasses
 import functools
 import importlib.util
 import json
+import math
 import pathlib
 import sys
 import types
+import typing
 import unittest
 from typing import Annotated, Any, Final, Generic, Optional, TypedDict, TypeVar
 
@@ -130,6 +134,15 @@ class Hints(Case):
             ["xs", "m", "s", "q"],
         )
 
+    def test_a_tuple_of_nothing_holds_nothing(self):
+        @tool("x")
+        def take(new: tuple[()], old: typing.Tuple[()], bare: tuple, old_bare: typing.Tuple): ...
+
+        nothing = {"type": "array", "items": {}, "minItems": 0, "maxItems": 0}
+        anything = {"type": "array"}
+        properties = {"new": nothing, "old": nothing, "bare": anything, "old_bare": anything}
+        self.assertEqual(take.parameters["properties"], properties)
+
     def test_annotated_describes(self):
         self.assert_properties(
             "annotated",
@@ -142,6 +155,54 @@ class Hints(Case):
         self.assert_properties(
             "limited", {"n": {"type": "integer", "description": "a count", "minimum": 1, "default": 1}}
         )
+
+    def test_keywords_in_annotated_are_json(self):
+        examples = [pathlib.PurePosixPath("a"), {"b"}, (1, 2)]
+        keywords = {"examples": examples, "minimum": math.nan, "title": 3, "description": "\ud800", "type": "x", 1: 2}
+
+        @tool("x")
+        def take(a: Annotated[int, keywords, {"deprecated": True, "maximum": object()}]): ...
+
+        expected = {"type": "integer", "examples": ["a", ["b"], [1, 2]], "deprecated": True}
+        self.assertEqual(properties(take)["a"], expected)
+
+    def test_bounds_in_annotated(self):
+        """Those of annotated_types, and of Field, which has them in a list."""
+
+        @dataclasses.dataclass
+        class Bound:
+            ge: Any = None
+            lt: Any = None
+            min_length: Any = None
+            max_length: Any = None
+            pattern: Any = None
+
+        field = types.SimpleNamespace(description="d", metadata=[Bound(ge=1), Bound(lt=9.5, pattern="^a")])
+
+        @tool("x")
+        def take(
+            a: Annotated[int, field],
+            b: Annotated[str, Bound(min_length=1, ge=3), Bound(max_length=5, pattern="^a")],
+            c: Annotated["list[int]", Bound(min_length=2)],
+            d: Annotated["dict[str, int]", Bound(max_length=2)],
+            e: Annotated[Optional[int], Bound(ge=1)],
+            f: Annotated[int, Bound(ge="1", lt=True), Bound(ge=float("-inf"))],
+            g: Annotated["int | str", Bound(ge=1)],
+            h: Annotated[int, Bound(ge=5)] = 1,
+        ): ...
+
+        whole = {"type": "integer"}
+        expected = {
+            "a": {**whole, "description": "d", "minimum": 1, "exclusiveMaximum": 9.5},
+            "b": {"type": "string", "minLength": 1, "maxLength": 5, "pattern": "^a"},
+            "c": {"type": "array", "items": whole, "minItems": 2},
+            "d": {"type": "object", "additionalProperties": whole, "maxProperties": 2},
+            "e": {"type": ["integer", "null"], "minimum": 1},
+            "f": whole,
+            "g": {"type": ["integer", "string"]},
+            "h": {**whole, "minimum": 5},
+        }
+        self.assertEqual(properties(take), expected)
 
     def test_enumerations(self):
         self.assert_properties(
@@ -233,6 +294,32 @@ class Hints(Case):
         for module in (EAGER, POSTPONED):
             json.dumps(module.defaults.parameters, allow_nan=False)
 
+    def test_defaults_that_hold_things_are_written_as_what_they_hold(self):
+        numbers = {"one": 1, "two": 2}
+        once = iter([1, 2])
+
+        @tool("x")
+        def take(
+            a: "typing.Sequence[int]" = range(3),
+            b: "collections.deque[int]" = collections.deque([1]),
+            c: "typing.Iterable[str]" = numbers.keys(),
+            d: "typing.Iterable[int]" = numbers.values(),
+            e: "typing.Iterable[int]" = once,
+            f: str = b"x",
+        ): ...
+
+        defaults = {name: one.get("default") for name, one in take.parameters["properties"].items()}
+        held = {"a": [0, 1, 2], "b": [1], "c": ["one", "two"], "d": [1, 2], "e": None, "f": None}
+        self.assertEqual((defaults, list(once)), (held, [1, 2]))
+
+    def test_a_number_that_no_float_holds_is_no_default(self):
+        @tool("x")
+        def take(a: int = 10**30, b: int = 10**400, c: int = -(10**400), d: "list[int]" = [10**400]): ...
+
+        self.assertEqual(
+            [one.get("default") for one in take.parameters["properties"].values()], [10**30, None, None, None]
+        )
+
     def test_a_mutable_default_is_copied(self):
         items = [1]
 
@@ -276,6 +363,15 @@ class Hints(Case):
     def test_a_local_class_is_found(self):
         here = {"type": "string", "enum": ["a"]}
         self.assert_properties("local_class", {"one": here, "many": {"type": "array", "items": here}}, ["one", "many"])
+
+    def test_what_a_class_declares_after_its_method_is_found(self):
+        whole = {"type": "integer"}
+        self.assert_properties(
+            "method_before_its_class", {"late": whole, "many": {"type": "array", "items": whole}}, ["late", "many"]
+        )
+
+    def test_a_local_alias_that_is_a_text_is_found(self):
+        self.assert_properties("local_alias", {"ids": {"type": "array", "items": {"type": "integer"}}}, ["ids"])
 
     def test_a_class_inside_of_a_class_is_found(self):
         nested = {"type": "string", "enum": ["n"], "default": "n"}
@@ -411,6 +507,28 @@ def take[T: int](a: T, ids: Ids, json: Json, pairs: Pairs[str] = []): ...
             self.assertEqual(len(schema["$defs"]["Json"]["anyOf"]), 3)
             self.assertEqual(schema["properties"]["pairs"]["items"]["items"], {"type": "string"})
 
+    @where(sys.version_info >= (3, 12))
+    def test_type_parameters_of_classes(self):
+        source = """
+from typing import TypedDict, Unpack
+from brain.patterns import tool
+class More[T](TypedDict, total=False):
+    more: list[T]
+class Holder[T: int]:
+    @tool("x")
+    def take(self, a: T, b: "list[T]", **more: Unpack[More[str]]): ...
+"""
+        whole = {"type": "integer"}
+        wanted = {
+            "a": whole,
+            "b": {"type": "array", "items": whole},
+            "more": {"type": "array", "items": {"type": "string"}},
+        }
+        for text in (source, f"from __future__ import annotations\n{source}"):
+            holder = load("type_parameters", text).Holder
+            self.assertEqual(properties(holder.take), wanted)
+            self.assertEqual(properties(holder().take), wanted)
+
     @where(sys.version_info >= (3, 13))
     def test_type_parameters_with_defaults(self):
         source = """
@@ -487,8 +605,47 @@ class Results(unittest.TestCase):
         self.assertEqual(tool("x")(point).output_schema["required"], ["x", "y", "tags", "made", "sum"])
         self.assertEqual(tool("x")(tree).output_schema["type"], "object")
 
+    def test_generators_give_lists(self):
+        def numbers() -> "typing.Iterator[int]":
+            yield 1
+
+        async def texts() -> "typing.AsyncIterator[str]":
+            yield "a"
+
+        def sent() -> "typing.Generator[int, str, bool]":
+            yield 1
+
+        def hands_one_on() -> "typing.Iterator[int]":
+            return iter([1])
+
+        schemas = [tool("x")(one).output_schema for one in (numbers, texts, sent, hands_one_on)]
+        whole = {"type": "array", "items": {"type": "integer"}}
+        self.assertEqual(schemas, [whole, {"type": "array", "items": {"type": "string"}}, whole, None])
+        self.assertIsNone(tool("x")(contextlib.contextmanager(numbers)).output_schema)
+
 
 class Descriptions(unittest.TestCase):
+    def test_of_fields_come_from_their_metadata_as_well(self):
+        @dataclasses.dataclass
+        class Place:
+            """Somewhere.
+
+            Attributes:
+                x: to the right
+                y: overridden
+            """
+
+            x: int
+            y: int = dataclasses.field(default=0, metadata={"description": "upwards"})
+            z: int = dataclasses.field(default=0, metadata={"description": 5})
+
+        @tool("x")
+        def go(place: Place): ...
+
+        fields = go.parameters["properties"]["place"]["properties"]
+        said = {"x": "to the right", "y": "upwards", "z": None}
+        self.assertEqual({name: one.get("description") for name, one in fields.items()}, said)
+
     def test_come_from_a_docstring_in_googles_style(self):
         def search(query, limit: int = 3, kind: Annotated[str, "by hint"] = "", *rest, bare=None):
             """Search.

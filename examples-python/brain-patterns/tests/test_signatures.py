@@ -9,7 +9,7 @@ import math
 import sys
 import unittest
 
-from brain.patterns import ReActAgent, ToolSpec, tool
+from brain.patterns import ReActAgent, ToolSpec, tool, tools_to_dict, tools_to_openai_schemas
 from brain.schema.signature import call_by_name
 
 
@@ -43,6 +43,26 @@ class Kinds(unittest.TestCase):
         self.assertEqual(call_by_name(p, {"c": 5, "a": 0, "d": 6}), (0, 1, 5, {"d": 6}))
         with self.assertRaisesRegex(TypeError, "missing the argument 'a'"):
             call_by_name(p, {"b": 5})
+
+    def test_a_parameter_may_have_any_name(self):
+        @tool("x")
+        def named(self: int, cls: int = 0, args: int = 0, fn: int = 0, **kwargs):
+            return self, cls, args, fn, kwargs
+
+        given = {"self": 1, "cls": 2, "args": 3, "fn": 4, "name": 5, "instance": 6}
+        for result in (named(**given), call_by_name(named, given)):
+            self.assertEqual(result, (1, 2, 3, 4, {"name": 5, "instance": 6}))
+
+    def test_a_tool_made_by_hand_has_the_signature_of_its_function(self):
+        def one(a, /, b=2): ...
+
+        def other(c): ...
+
+        spec = ToolSpec("x", one, "x")
+        self.assertEqual(list(inspect.signature(spec).parameters), ["a", "b"])
+        spec.fn = other
+        self.assertEqual(list(inspect.signature(spec).parameters), ["c"])
+        self.assertEqual(list(inspect.signature(ToolSpec).parameters), ["name", "fn", "description", "parameters"])
 
     def test_without_parameters_there_are_no_required_ones(self):
         @tool("x")
@@ -262,6 +282,26 @@ class Callables(unittest.TestCase):
             return first, second
 
         self.assertEqual((parameters(work), work(2)), ((["second"], ["second"]), ("first", 2)))
+
+    def test_a_tool_of_a_tool_takes_what_that_one_takes(self):
+        by_hand = {"type": "object", "properties": {"expr": {"type": "string"}}}
+        direct = ToolSpec("direct", lambda expr: expr, "x", by_hand)
+        inner = tool("x", parameters=by_hand)(alone)
+        for spec, name in ((tool("outer")(direct), "direct"), (tool("outer", name="other")(inner), "other")):
+            self.assertEqual((spec.name, spec.description, spec.parameters), (name, "outer", by_hand))
+            self.assertEqual(spec("e"), "e")
+        self.assertEqual(parameters(tool("outer")(alone)), (["name"], ["name"]))
+
+    def test_a_class_method_below_its_decorator_can_be_listed(self):
+        class Maker:
+            @classmethod
+            @tool("x")
+            def make(kind, x: int):
+                return kind.__name__, x
+
+        (spec,) = tools_to_dict([Maker.make]).values()
+        self.assertEqual((parameters(spec), spec(1)), ((["x"], ["x"]), ("Maker", 1)))
+        self.assertEqual(tools_to_openai_schemas([Maker().make]), [spec.to_openai_schema()])
 
     def test_copies(self):
         twin = copy.deepcopy(alone)

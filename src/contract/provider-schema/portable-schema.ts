@@ -1,7 +1,8 @@
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
 import type { PathRemark } from './schema-remark.ts'
 import { mergedRoot } from './merged-root.ts'
-import { changeSubschemas, looksAround, typesOf } from './subschemas.ts'
+import { changeSubschemas, looksAround, referred, typesOf } from './subschemas.ts'
+import { distinct } from './distinct.ts'
 
 /** Of the document, not of what it describes. */
 const OF_DOCUMENT = new Set(['$schema', '$id', '$anchor', '$dynamicAnchor', '$vocabulary'])
@@ -14,7 +15,23 @@ const OF_DOCUMENT = new Set(['$schema', '$id', '$anchor', '$dynamicAnchor', '$vo
 export function portableSchema(schema: JsonObject): { schema: JsonObject; remarks: readonly PathRemark[] } {
   const remarks: PathRemark[] = []
   const portable = changed(mergedRoot(schema, remarks), '#', remarks)
-  return { schema: { properties: {}, ...portable, type: 'object' }, remarks }
+  const root = { properties: {}, ...portable, type: 'object' }
+  return { schema: withoutDangling(root, root, '#', remarks), remarks }
+}
+
+/** References lead nowhere once anchors are gone and the branches of the root are merged; providers answer them with 400. */
+function withoutDangling(root: JsonObject, schema: JsonObject, path: string, remarks: PathRemark[]): JsonObject {
+  const node = {
+    ...changeSubschemas(schema, path, (one, at) => (isJsonObject(one) ? withoutDangling(root, one, at, remarks) : one)),
+  }
+  for (const keyword of ['$ref', '$dynamicRef']) {
+    if (node[keyword] === undefined || (keyword === '$ref' && referred(root, node[keyword]) !== undefined)) continue
+    delete node[keyword]
+    remarks.push(
+      looser(`${path}/${keyword}`, 'providers follow references to definitions only', 'define it under $defs'),
+    )
+  }
+  return node
 }
 
 function changed(schema: JsonObject, path: string, remarks: PathRemark[]): JsonObject {
@@ -32,6 +49,11 @@ function changed(schema: JsonObject, path: string, remarks: PathRemark[]): JsonO
   if (typeof node['$ref'] === 'string' && !node['$ref'].startsWith('#')) {
     delete node['$ref']
     remarks.push(looser(`${path}/$ref`, 'providers follow no reference to another document', 'define it under $defs'))
+  }
+  const { enum: values } = node
+  if (Array.isArray(values)) {
+    if (values.length === 0) return { not: {} }
+    node['enum'] = distinct(values as readonly Json[])
   }
   const types = typesOf(node)
   if (types.includes('object')) node['properties'] ??= {}

@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../kernel/json.ts'
+import { distinct } from './distinct.ts'
 import { isDisjoint } from './is-disjoint.ts'
 import { assertWithinLimits } from './strict-limits.ts'
 import { NotStrict } from './not-strict.ts'
@@ -111,8 +112,11 @@ class StrictWriter {
 
   #values(schema: JsonObject, path: string): JsonObject {
     const { enum: several, const: one } = schema
-    const values = Array.isArray(several) ? (several as readonly Json[]) : [one ?? null]
-    const types = [...new Set(values.map(typeOfValue))]
+    const declared = typesOf(schema)
+    const listed = Array.isArray(several) ? distinct(several as readonly Json[]) : [one ?? null]
+    const values = listed.filter((value) => declared.length === 0 || declared.some((type) => isOf(type, value)))
+    if (values.length === 0) throw new NotStrict(path, 'it accepts nothing', 'list what it may be')
+    const types = [...new Set(values.map((value) => typeOfValue(value, declared)))]
     if (types.includes('object') || types.includes('array'))
       throw new NotStrict(path, 'OpenAI takes only plain values here', 'use text or numbers')
     const kept = several === undefined ? { const: one ?? null } : { enum: values }
@@ -201,11 +205,15 @@ function inferredType(schema: JsonObject): string | undefined {
   return schema['items'] === undefined ? undefined : 'array'
 }
 
-function typeOfValue(value: Json): string {
+function typeOfValue(value: Json, declared: readonly string[] = []): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
-  return typeof value
+  const isWhole = typeof value === 'number' && declared.includes('integer') && !declared.includes('number')
+  return isWhole ? 'integer' : typeof value
 }
+
+const isOf = (type: string, value: Json): boolean =>
+  type === 'integer' ? Number.isInteger(value) : type === typeOfValue(value)
 
 /** Keywords that speak of one type, so that a node of several can be taken apart. */
 const SPEAKS_OF: Readonly<Record<string, string>> = {

@@ -36,10 +36,19 @@ export function referred(root: JsonObject, reference: Json | undefined): JsonObj
   if (typeof reference !== 'string' || !/^#(\/|$)/.test(reference)) return undefined
   let found: Json | undefined = root
   for (const step of reference.split('/').slice(1)) {
-    const name = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
-    found = isJsonObject(found) && Object.hasOwn(found, name) ? found[name] : undefined
+    const name = nameOfStep(step)
+    found = name !== undefined && isJsonObject(found) && Object.hasOwn(found, name) ? found[name] : undefined
   }
   return isJsonObject(found) ? found : undefined
+}
+
+/** Undefined for what is no encoding of anything, such as a lone `%`. */
+function nameOfStep(step: string): string | undefined {
+  try {
+    return decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
+  } catch {
+    return undefined
+  }
 }
 
 /** The types that a schema names; none when it names no type. */

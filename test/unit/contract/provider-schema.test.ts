@@ -157,7 +157,53 @@ describe('schemas for providers', () => {
 
 const inputOf = (schema: z.ZodType): JsonObject => inputSchemaOf('Cannot test', schema)
 
+describe('portable()', () => {
+  const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
+    type: 'object',
+    properties,
+    ...more,
+  })
+
+  it.each<[string, JsonObject, JsonObject]>([
+    ['an anchor', { $ref: '#word' }, { $defs: { word: { $anchor: 'word', type: 'string' } } }],
+    ['a dynamic anchor', { $dynamicRef: '#word' }, { $defs: { word: { $dynamicAnchor: 'word', type: 'string' } } }],
+    ['nothing', { $ref: '#/$defs/none' }, {}],
+    ['no name at all', { $ref: '#/$defs/%' }, { $defs: { '%': {} } }],
+    ['a branch of the root', { $ref: '#/anyOf/0/properties/b' }, { anyOf: [object({ b: { type: 'string' } })] }],
+  ])('leaves no reference to %s, and says so', (_, member, more) => {
+    const { schema, remarks } = portableSchema(object({ a: { ...member, description: 'One' } }, more))
+    expect((schema['properties'] as JsonObject)['a']).toEqual({ description: 'One' })
+    expect(remarks.map(({ path }) => path)).toContain(`#/properties/a/${Object.keys(member)[0]}`)
+    expect(() => acceptance(schema)).not.toThrow()
+  })
+
+  it('keeps references that lead somewhere', () => {
+    const whole = object(
+      { a: { $ref: '#/$defs/a~1b%20c' }, b: { $ref: '#' } },
+      { $defs: { 'a/b c': { type: 'string' } } },
+    )
+    expect(portableSchema(whole)).toEqual({ schema: whole, remarks: [] })
+  })
+
+  it('lists no value twice, and never none', () => {
+    const { schema } = portableSchema(object({ a: { enum: ['x', 1, 'x', { b: 1 }, { b: 1 }] }, b: { enum: [] } }))
+    expect(schema['properties']).toEqual({ a: { enum: ['x', 1, { b: 1 }] }, b: { not: {} } })
+  })
+})
+
 describe('strict()', () => {
+  it('lists the values that the type has', () => {
+    const inside = (member: JsonObject): Json =>
+      strictSchema({ type: 'object', properties: { a: member }, required: ['a'] }).schema['properties'] ?? null
+    expect(inside({ type: 'string', enum: ['x', 1, null, 'x'] })).toEqual({ a: { type: 'string', enum: ['x'] } })
+    expect(inside({ type: 'integer', enum: [1, 2, 2.5] })).toEqual({ a: { type: 'integer', enum: [1, 2] } })
+    expect(inside({ type: ['string', 'null'], enum: ['x', null] })).toEqual({
+      a: { type: ['string', 'null'], enum: ['x', null] },
+    })
+    for (const nothing of [{ enum: [] }, { type: 'string', enum: [1] }, { type: 'string', const: 1 }])
+      expect(() => inside(nothing)).toThrow('it accepts nothing')
+  })
+
   it('makes optional members nullable, and takes the nulls away again', () => {
     const made = strictSchema(
       inputOf(

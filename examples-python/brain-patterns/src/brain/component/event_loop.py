@@ -5,21 +5,21 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
+
+from ..schema.signature import ended
 
 
 def completed(value: Any) -> Any:
-    """What an awaitable comes to; anything else is what it is."""
-    if not inspect.isawaitable(value):
+    """What an awaitable comes to, and all that a generator yields; anything else is what it is."""
+    if inspect.isgenerator(value):
+        return list(value)
+    if not inspect.isasyncgen(value) and not inspect.isawaitable(value):
         return value
-    work = value if inspect.iscoroutine(value) else _awaited(value)
+    work = value if inspect.iscoroutine(value) else ended(value)
     # Who sleeps, or does several things at once, has imported asyncio; a component carries it only then.
     return _stepped(work) if "asyncio" not in sys.modules else _in_loop(work)
-
-
-async def _awaited(value: Awaitable[Any]) -> Any:
-    return await value
 
 
 def _stepped(work: Coroutine[Any, Any, Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from ..providers.local_echo import LocalEchoProvider
 from ..providers.provider import Message, Provider, ToolCall, ToolResult
 from ..schema.json_values import json_text
-from ..schema.signature import call_by_name
+from ..schema.signature import call_by_name, ended
 from .context import Context, current_context, use_context
 from .tools import ToolSpec, parameters_of, spec_of
 
@@ -86,7 +86,8 @@ class ReActAgent:
             return ToolResult(call.id, f'Cannot read the arguments for "{call.name}": {call.fault}', True)
         try:
             return ToolResult(call.id, _content(_called(spec, call.arguments)))
-        except Exception as error:
+        # SystemExit, too: a tool that leaves has not done its work, and the agent goes on.
+        except (Exception, SystemExit) as error:
             return ToolResult(call.id, f"{type(error).__name__}: {error}", True)
 
 
@@ -98,7 +99,9 @@ def _called(spec: ToolSpec, arguments: Mapping[str, Any]) -> Any:
         injected = {}
     with use_context(context):
         value = call_by_name(spec, {**arguments, **injected})
-        return _awaited(value) if inspect.iscoroutine(value) else value
+        if inspect.isasyncgen(value) or inspect.isawaitable(value):
+            return _awaited(ended(value))
+        return list(value) if inspect.isgenerator(value) else value
 
 
 def _awaited(work: Coroutine[Any, Any, Any]) -> Any:

@@ -40,7 +40,7 @@ class ToolSpec:
     def __post_init__(self) -> None:
         check_name(self.name)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Calls the function with what it is given, unchecked."""
         return self.fn(*args, **kwargs)
 
@@ -64,16 +64,27 @@ class ToolSpec:
     def __set_name__(self, owner: type, name: str) -> None:
         """Its class is complete: now it is sure that it is a method, whatever its first parameter is called."""
         declared: _Declaration | None = vars(self).get("_declaration")
-        if declared is None or declared.skip > 0 or declared.is_static:
+        if declared is None:
+            return
+        declared.scope = declared.scope.with_members_of(owner)
+        if declared.skip > 0 or declared.is_static:
             return
         home, _, _ = getattr(self.fn, "__qualname__", "").rpartition(".")
         if home == owner.__qualname__ or _first_parameter(self.fn) in _RECEIVERS:
-            declared.skip = 1
-            if declared.is_inferred:
-                vars(self).pop("parameters", None)
+            self._become_method()
+
+    def _become_method(self) -> None:
+        declared: _Declaration | None = vars(self).get("_declaration")
+        if declared is None or declared.skip > 0:
+            return
+        declared.skip = 1
+        if declared.is_inferred:
+            vars(self).pop("parameters", None)
 
     def __get__(self, instance: Any, owner: type | None = None) -> ToolSpec:
         """A method is bound to its object, as functions are; what is no method stays as it is."""
+        if isinstance(instance, type) and instance is owner:
+            self._become_method()  # `@classmethod` above it asks like this before Python 3.13
         declared: _Declaration | None = vars(self).get("_declaration")
         bind = getattr(self.fn, "__get__", None)
         is_class_method = isinstance(self.fn, classmethod)
@@ -86,6 +97,9 @@ class ToolSpec:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
+            # `inspect.signature` of the tool is that of the function that it has now.
+            if name == "__wrapped__" and "fn" in vars(self):
+                return _function_of(self.fn)
             # Parameters are read when they are first asked for, where that was too early when the tool was declared.
             declared = vars(self).get("_declaration")
             if name != "parameters" or declared is None:
@@ -134,8 +148,10 @@ def tool(
     def decorator(fn: Callable[..., Any]) -> ToolSpec:
         plain: Any = fn.__func__ if isinstance(fn, staticmethod) else fn
         scope = scope_of(plain, sys._getframe(1))
-        declared = _Declaration(scope, _receivers(fn), parameters is None, isinstance(fn, staticmethod))
-        resolved = parameters
+        # A tool of a tool takes what that one takes, also where that was written by hand.
+        given = plain.parameters if parameters is None and _is_by_hand(plain) else parameters
+        declared = _Declaration(scope, _receivers(fn), given is None, isinstance(fn, staticmethod))
+        resolved = given
         read: Parameters | None = None
         if resolved is None:
             read = _parameters(plain, declared)
@@ -155,7 +171,8 @@ def tools_to_dict(specs: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
     :raises ValueError: when two have one name
     """
     found: dict[str, ToolSpec] = {}
-    for spec in specs:
+    for one in specs:
+        spec = _of_class_method(one)
         if not isinstance(spec, ToolSpec):
             raise TypeError(f"Cannot list {spec!r} as a tool: it is no ToolSpec. Decorate it with @tool(…)")
         if spec.name in found:
@@ -194,9 +211,7 @@ def options_of(spec: ToolSpec) -> tuple[Shape, dict[str, Any]] | None:
 
 def spec_of(name: str, fn: Callable[..., Any]) -> ToolSpec:
     """A tool under the name that an agent knows it by; of a plain callable, the docstring is the description."""
-    if isinstance(fn, types.MethodType) and isinstance(fn.__func__, ToolSpec):
-        # What `@classmethod` makes of a tool.
-        fn = fn.__func__.__get__(fn.__self__, type(fn.__self__))
+    fn = _of_class_method(fn)
     if isinstance(fn, ToolSpec):
         return fn if fn.name == name else ToolSpec(name, fn, fn.description, fn.parameters)
     if not callable(fn):
@@ -207,6 +222,14 @@ def spec_of(name: str, fn: Callable[..., Any]) -> ToolSpec:
     except ValueError:
         parameters = object_schema({}, [])  # a built-in function, which does not say what it takes
     return ToolSpec(name, fn, description, parameters)
+
+
+def _of_class_method(fn: Any) -> Any:
+    """The tool bound to its class, of what ``@classmethod`` makes of a tool; anything else as it is."""
+    if not isinstance(fn, types.MethodType) or not isinstance(fn.__func__, ToolSpec):
+        return fn
+    fn.__func__._become_method()
+    return fn.__func__.__get__(fn.__self__, type(fn.__self__))
 
 
 def check_name(name: str) -> None:
@@ -221,10 +244,12 @@ def _adorn(spec: ToolSpec, fn: Any, declared: _Declaration) -> None:
     attributes = vars(spec)
     attributes.update(__name__=spec.name, __doc__=docstring_of(fn), _declaration=declared)
     attributes["__isabstractmethod__"] = getattr(fn, "__isabstractmethod__", False)
-    # `inspect.signature` of the tool is then that of the function.
-    attributes["__wrapped__"] = fn.__func__ if isinstance(fn, classmethod) else fn
-    if sys.version_info >= (3, 12) and inspect.iscoroutinefunction(attributes["__wrapped__"]):
+    if sys.version_info >= (3, 12) and inspect.iscoroutinefunction(_function_of(fn)):
         inspect.markcoroutinefunction(spec)
+
+
+def _function_of(fn: Any) -> Any:
+    return fn.__func__ if isinstance(fn, classmethod) else fn
 
 
 def _declaration_of(spec: ToolSpec) -> _Declaration:
@@ -236,8 +261,14 @@ def _parameters(fn: Callable[..., Any], declared: _Declaration) -> Parameters:
     return read_parameters(fn, declared.scope, skip=declared.skip, is_injected=is_context)
 
 
+def _is_by_hand(fn: Any) -> bool:
+    return isinstance(fn, ToolSpec) and not _declaration_of(fn).is_inferred
+
+
 def _name_of(fn: Callable[..., Any]) -> str:
     """The name of the function that a callable stands for, or of its class."""
+    if isinstance(fn, ToolSpec):
+        return fn.name
     names = (getattr(one, "__name__", None) for one in functions_of(fn))
     known = next((one for one in names if isinstance(one, str)), type(fn).__name__)
     return type(fn).__name__ if known == "__call__" else known

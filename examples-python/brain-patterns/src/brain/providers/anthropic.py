@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .http import post_json
-from .provider import Answer, Message, ProviderError, ToolCall
+from ..schema.portable import portable_schema
+from .http import post_json, unreadable
+from .provider import Answer, Message, ToolCall, tool_call
 
 if TYPE_CHECKING:
     from ..patterns.tools import ToolSpec
@@ -40,15 +41,24 @@ class AnthropicProvider:
     def complete(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Answer:
         request: dict[str, Any] = {**self._fixed, "messages": [_written(one) for one in messages]}
         if tools:
-            request["tools"] = [one.to_anthropic_schema() for one in tools]
+            request["tools"] = [
+                {**one.to_anthropic_schema(), "input_schema": portable_schema(one.parameters)} for one in tools
+            ]
         answer = post_json(self._url, self._headers, request, timeout=self._timeout)
         try:
             blocks = answer["content"]
             text = "".join(one["text"] for one in blocks if one["type"] == "text")
-            calls = [ToolCall(one["id"], one["name"], one["input"]) for one in blocks if one["type"] == "tool_use"]
-            return Answer(text, tuple(calls))
-        except (KeyError, TypeError) as error:
-            raise ProviderError(f'Cannot read the answer of "{self._url}": {type(error).__name__} {error}') from None
+            # Only the last call can have lost something of its input.
+            is_cut_off = answer.get("stop_reason") == "max_tokens"
+            last = blocks[-1] if is_cut_off and blocks else None
+            return Answer(text, tuple(_call(one, one is last) for one in blocks if one["type"] == "tool_use"))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise unreadable(self._url, answer, error) from None
+
+
+def _call(block: Any, is_cut_off: bool) -> ToolCall:
+    fault = "the answer was cut off at max_tokens" if is_cut_off else None
+    return tool_call(block["id"], block["name"], block["input"], fault)
 
 
 def _written(message: Message) -> dict[str, Any]:

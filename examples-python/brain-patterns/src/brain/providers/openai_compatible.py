@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .http import post_json
-from .provider import Answer, Message, ProviderError, ToolCall
+from ..schema.json_values import json_value
+from ..schema.portable import portable_schema
+from .http import post_json, unreadable
+from .provider import Answer, Message, ToolCall, tool_call
 
 if TYPE_CHECKING:
     from ..patterns.tools import ToolSpec
@@ -40,14 +43,24 @@ class OpenAICompatibleProvider:
         request: dict[str, Any] = {**self._more, "model": self._model}
         request["messages"] = [one for message in messages for one in _written(message)]
         if tools:
-            request["tools"] = [one.to_openai_schema() for one in tools]
+            request["tools"] = [_offered(one) for one in tools]
         answer = post_json(self._url, self._headers, request, timeout=self._timeout)
         try:
             message = answer["choices"][0]["message"]
             calls = tuple(map(_call, message.get("tool_calls") or ()))
-            return Answer(message.get("content") or "", calls)
+            return Answer(_text(message.get("content")) or message.get("refusal") or "", calls)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise ProviderError(f'Cannot read the answer of "{self._url}": {type(error).__name__} {error}') from None
+            raise unreadable(self._url, answer, error) from None
+
+
+def _offered(tool: ToolSpec) -> dict[str, Any]:
+    return {"type": "function", "function": {**tool.to_dict(), "parameters": portable_schema(tool.parameters)}}
+
+
+def _text(content: Any) -> str:
+    """Some servers answer with parts, as requests may have them."""
+    parts = [{"type": "text", "text": content or ""}] if content is None or isinstance(content, str) else content
+    return "".join(one["text"] for one in parts if one["type"] == "text")
 
 
 def _written(message: Message) -> list[dict[str, Any]]:
@@ -63,12 +76,14 @@ def _written(message: Message) -> list[dict[str, Any]]:
 
 
 def _call(call: Any) -> ToolCall:
-    identifier, function = call["id"], call["function"]
-    text = function.get("arguments") or ""
+    function = call["function"]
+    name, given = function["name"], function.get("arguments")
+    # Some servers give no id, which must be told apart for what goes back, and some have read the arguments before.
+    identifier = call.get("id") or f"call_{uuid.uuid4().hex}"
+    if not isinstance(given, str):
+        return tool_call(identifier, name, given)
     try:
         # Tools without parameters get an empty text from some servers.
-        arguments = json.loads(text) if text.strip() else {}
-        fault = None if isinstance(arguments, dict) else "they are no JSON object"
+        return tool_call(identifier, name, json_value(given) if given.strip() else {})
     except ValueError as error:
-        arguments, fault = {}, f"they are no JSON: {error}"
-    return ToolCall(identifier, function["name"], {} if fault else arguments, fault)
+        return tool_call(identifier, name, {}, f"they are no JSON: {error}")

@@ -34,6 +34,18 @@ class ToolCall:
     fault: str | None = None
 
 
+def tool_call(identifier: Any, name: Any, arguments: Any, fault: str | None = None) -> ToolCall:
+    """A call as a provider tells it; arguments that are no object are a fault of the model's.
+
+    :raises TypeError: for a call that could not be answered
+    """
+    if not isinstance(identifier, str) or not isinstance(name, str):
+        raise TypeError("a call of a tool has no name, or no id")
+    given = {} if arguments is None else arguments
+    fault = fault if isinstance(given, dict) else "they are no JSON object"
+    return ToolCall(identifier, name, {} if fault else given, fault)
+
+
 @dataclass(frozen=True)
 class ToolResult:
     """What a call came to."""

@@ -7,10 +7,14 @@ import collections.abc as abc
 from collections.abc import Callable
 from typing import Any
 
+from .check import fault_of
 from .scope import annotations_of
 from .shape import JsonSchema, Shape
 
 Read = Callable[[Any], Shape]
+
+#: The arguments of ``tuple[()]``, which holds nothing, as against ``tuple``, which may hold anything.
+NOTHING = ((),)
 
 _LISTS = (abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable, abc.Container)
 _SETS = (abc.Set, abc.MutableSet)
@@ -46,8 +50,8 @@ def _items(origin: type, arguments: tuple[Any, ...], read: Read, more: JsonSchem
 def _tuple(origin: type, arguments: tuple[Any, ...], read: Read) -> Shape:
     if not arguments:
         return Shape({"type": "array"}, origin)
-    if arguments == ((),):
-        arguments = ()  # as Python 3.10 tells `tuple[()]`
+    if arguments == NOTHING:
+        arguments = ()
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         item = read(arguments[0])
         schema = {"type": "array", "items": item.schema}
@@ -86,11 +90,15 @@ def _mapping(origin: Any, arguments: tuple[Any, ...], read: Read) -> Shape:
     if value.schema:
         schema["additionalProperties"] = value.schema
     numbered = key.schema.get("type") in ("integer", "number")
-    if not numbered and key.is_plain and value.is_plain:
+    if not numbered and key.schema in ({}, {"type": "string"}) and key.is_plain and value.is_plain:
         return Shape(schema)
     to_number: Callable[[str], Any] = int if key.schema.get("type") == "integer" else float
 
     def decode(members: dict[str, Any]) -> dict[Any, Any]:
+        for name in members if not numbered and key.schema else ():
+            fault = fault_of(key.schema, name)
+            if fault is not None:
+                raise ValueError(f"{name!r} is no name of a member: {fault}")
         named = {to_number(name) if numbered else name: one for name, one in members.items()}
         return {key.decode(name): value.decode(one) for name, one in named.items()}
 

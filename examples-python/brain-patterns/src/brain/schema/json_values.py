@@ -8,9 +8,15 @@ import enum
 import json
 import math
 import os
+import sys
 import uuid
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import ItemsView, KeysView, Mapping, ValuesView
 from typing import Any
+
+
+#: What holds things in an order, and still holds them after it was read.
+_ORDERED = (list, tuple, deque, range, KeysView, ValuesView, ItemsView)
 
 
 def member_json(member: enum.Enum) -> Any:
@@ -42,6 +48,16 @@ def to_json(value: Any) -> Any:
         raise ValueError("it is too deep, or holds itself") from None
 
 
+def strict_json(value: Any) -> Any:
+    """The same, of a value that a text in UTF-8 can hold.
+
+    :raises TypeError, ValueError: as :func:`to_json`, also for half of a surrogate pair
+    """
+    plain = to_json(value)
+    json.dumps(plain, ensure_ascii=False, allow_nan=False).encode()
+    return plain
+
+
 def _to_json(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return member_json(value)
@@ -51,7 +67,7 @@ def _to_json(value: Any) -> Any:
         return _number(value)
     if isinstance(value, Mapping):
         return {_key(name): _to_json(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, _ORDERED):
         return [_to_json(one) for one in value]
     if isinstance(value, (set, frozenset)):
         # Sets have no order: this one is the same in every run.
@@ -73,6 +89,9 @@ def _object(value: Any) -> Any:
 
 def _number(value: float) -> float:
     if isinstance(value, int):
+        if abs(value) > sys.float_info.max:
+            # It is JSON, but who reads it with floats, as most do, gets something else or nothing.
+            raise ValueError("JSON has no number of this size")
         return int(value)
     if not math.isfinite(value):
         raise ValueError(f"JSON has no {value}")
@@ -101,6 +120,26 @@ def json_text(value: Any) -> str:
     except UnicodeEncodeError:
         # Half of a surrogate pair, which only an escape can tell.
         return json.dumps(plain, allow_nan=False, separators=(",", ":"))
+
+
+def json_value(text: str | bytes) -> Any:
+    """Reads JSON, strictly.
+
+    :raises ValueError: for anything else, also for ``NaN``, numbers that no float can hold, and what is too deep
+    """
+    try:
+        return json.loads(text, parse_constant=_refused, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it is too deep") from None
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"JSON has no {name}")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refused(text)
 
 
 def same_json(one: Any, other: Any) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
-import json
 import re
+import typing
 from collections.abc import Callable, Iterable
 from typing import Any, get_args, get_origin
 
 from .check import fault_of
-from .containers import shape_of_container
-from .json_values import to_json
+from .constraints import constraints_of
+from .containers import NOTHING, shape_of_container
+from .json_values import strict_json
 from .records import (
     dataclass_shape,
     is_pydantic_model,
@@ -154,6 +156,8 @@ class HintReader:
         if not isinstance(owner, type):
             return None
         arguments = tuple(map(scope.substitute, get_args(hint)))
+        if owner is tuple and not arguments and hint is not tuple and hint is not typing.Tuple:
+            arguments = NOTHING  # as Python 3.10 tells `Tuple[()]`
         if issubclass(owner, enum.Enum):
             return shape_of_enum(owner)
         if is_pydantic_model(hint):
@@ -200,8 +204,7 @@ class HintReader:
         if isinstance(default, type):
             return shape.schema
         try:
-            value = to_json(default)
-            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+            value = strict_json(default)
         except Exception:
             return shape.schema
         fault = fault_of(shape.schema, value, root={"$defs": self.definitions}, exact=True)
@@ -220,15 +223,28 @@ def _listed(types: Any) -> list[str]:
     return [types] if isinstance(types, str) else types
 
 
+def _keywords(given: dict[Any, Any]) -> JsonSchema:
+    """Those of JSON Schema, whose values have a form in JSON."""
+    found: JsonSchema = {}
+    for name, value in given.items():
+        if name not in _KEYWORDS or (name in ("title", "description") and not isinstance(value, str)):
+            continue
+        with contextlib.suppress(Exception):
+            found[name] = strict_json(value)
+    return found
+
+
 def _annotated(base: Shape, metadata: Iterable[Any]) -> Shape:
     """The last text counts: it is the outermost of nested ones."""
     schema = dict(base.schema)
     for one in metadata:
         text = one if isinstance(one, str) else getattr(one, "documentation", None) or getattr(one, "description", None)
         if isinstance(one, dict):
-            schema.update({name: value for name, value in one.items() if name in _KEYWORDS})
+            schema.update(_keywords(one))
         elif isinstance(text, str) and text:
             schema["description"] = text
+        if not isinstance(one, (str, dict, type)):
+            schema.update(constraints_of(one, base.schema))
     return Shape(schema, base.decode)
 
 

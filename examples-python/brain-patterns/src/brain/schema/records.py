@@ -41,7 +41,7 @@ def dataclass_shape(
         if kind == "_FIELD_CLASSVAR" or (kind == "_FIELD_INITVAR" if output else not one.init):
             continue
         shape = members[name] = read(one.type, _scope_of_field(owner, name, arguments, scope))
-        schema = _described(shape.schema, described.get(name))
+        schema = _described(shape.schema, _description_of(one) or described.get(name))
         is_optional = one.default is not dataclasses.MISSING or one.default_factory is not dataclasses.MISSING
         if output or not is_optional:
             required.append(name)
@@ -54,6 +54,11 @@ def dataclass_shape(
             **{name: members[name].decode(one) if name in members else one for name, one in value.items()}
         ),
     )
+
+
+def _description_of(one: Any) -> str | None:
+    text = one.metadata.get("description") or getattr(one, "doc", None)
+    return text if isinstance(text, str) else None
 
 
 def _constant_default(one: Any) -> Any:

@@ -74,6 +74,12 @@ class Scope:
             return hint
         return hint[tuple(self.variables.get(one, one) for one in parameters)]
 
+    def with_members_of(self, owner: type) -> Scope:
+        """Knows also what a class body declares after a method, and the class's type parameters."""
+        parameters = {one.__name__: one for one in getattr(owner, "__type_params__", ())}
+        members = {name: value for name, value in vars(owner).items() if _can_be_in_hint(value)}
+        return Scope((*self.spaces, parameters, members), self.variables)
+
     def of_class(self, owner: type, arguments: tuple[Any, ...] = ()) -> Scope:
         """The scope of annotations in a class body. The module comes before the class: ``date: date = …`` hides its type."""
         module = sys.modules.get(owner.__module__)
@@ -165,6 +171,6 @@ def _frames_around(function: types.FunctionType, frame: types.FrameType | None) 
 
 
 def _can_be_in_hint(value: Any) -> bool:
-    """What else a body holds is not kept alive."""
+    """What else a body holds is not kept alive. A text may be an alias: ``Ids: TypeAlias = "list[Id]"``."""
     is_alias = type(value).__module__ in ("typing", "typing_extensions") or type(value) is types.GenericAlias
-    return isinstance(value, (type, types.ModuleType, types.UnionType)) or is_alias
+    return isinstance(value, (type, types.ModuleType, types.UnionType, str)) or is_alias

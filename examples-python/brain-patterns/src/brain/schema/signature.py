@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
@@ -17,6 +18,7 @@ from .special import special_name
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _ASYNC_ORIGINS = ("Awaitable", "Coroutine")
+_YIELDING_ORIGINS = ("Generator", "Iterator", "AsyncGenerator", "AsyncIterator", "AsyncIterable")
 
 
 @dataclass(frozen=True)
@@ -101,14 +103,15 @@ def _read_unpacked(
         owner: Any = scope.resolved(get_args(hint)[0]) if special_name(hint) == "Unpack" else None
     except (UnresolvedHint, IndexError):
         return
-    if one.kind is not inspect.Parameter.VAR_KEYWORD or not is_typed_dict(owner):
+    home = get_origin(owner) or owner
+    if one.kind is not inspect.Parameter.VAR_KEYWORD or not is_typed_dict(home):
         return
     schema = reader.read(owner, scope).schema
-    within = scope.of_class(owner)
+    within = scope.of_class(home, tuple(map(scope.substitute, get_args(owner))))
     if "properties" in schema:
         properties.update(schema["properties"])
         required.extend(schema.get("required", []))
-        shapes.update({name: reader.read(one, within) for name, one in annotations_of(owner).items()})
+        shapes.update({name: reader.read(one, within) for name, one in annotations_of(home).items()})
 
 
 def _is_injected(hint: Any, scope: Scope, is_injected: Callable[[Any], bool]) -> bool:
@@ -130,8 +133,11 @@ def read_result(
         if hint is inspect.Signature.empty:
             return None
         hint = scope.resolved(hint)
-        if getattr(get_origin(hint), "__name__", "") in _ASYNC_ORIGINS:
+        origin = getattr(get_origin(hint), "__name__", "")
+        if origin in _ASYNC_ORIGINS:
             hint = scope.resolved(get_args(hint)[-1])
+        elif origin in _YIELDING_ORIGINS and _is_generator(fn):
+            hint = list[get_args(hint)[0]]  # type: ignore[misc]
         hint = unwrap(hint)
     except (ValueError, UnresolvedHint):
         return None
@@ -144,12 +150,29 @@ def read_result(
     return schema or None
 
 
+def _is_generator(fn: Callable[..., Any]) -> bool:
+    """Not through what wraps it: that may make something else of a generator, as ``contextmanager`` does."""
+    target: Any = fn.__func__ if isinstance(fn, classmethod) else fn
+    return inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target)
+
+
+async def ended(value: Any) -> Any:
+    """What an awaitable comes to; of an async generator, the list of what it yields."""
+    return [one async for one in value] if inspect.isasyncgen(value) else await value
+
+
 def docstring_of(fn: Callable[..., Any]) -> str | None:
     """The docstring of the function that a callable stands for."""
-    texts = [
-        getattr(one, "__doc__", None) for one in functions_of(fn) if inspect.isroutine(one) or inspect.isclass(one)
-    ]
+    known = list(functions_of(fn))
+    texts = [getattr(one, "__doc__", None) for one in known if inspect.isroutine(one) or inspect.isclass(one)]
+    # An object that can be called: its class says what it is for, where its method does not.
+    texts += [type(one).__doc__ for one in known if _is_called_object(one)]
     return next((text for text in texts if isinstance(text, str) and text.strip()), None)
+
+
+def _is_called_object(one: Any) -> bool:
+    called = getattr(type(one), "__call__", None)
+    return isinstance(called, types.FunctionType) and not hasattr(one, "__wrapped__")
 
 
 def call_by_name(fn: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:

@@ -3,9 +3,10 @@ import { statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { buildTools, sourceAt } from '../authoring/build/build-tools.ts'
-import type { BuiltTool } from '../authoring/build/tool-builder.ts'
+import { type BuiltTool, QuickBuilds } from '../authoring/build/tool-builder.ts'
 import type { LocalBrain } from '../compose/local-brain.ts'
 import { BrainError } from '../kernel/errors.ts'
+import type { Component } from '../sandbox/sandbox.ts'
 import { watchSources } from './dev/watch-sources.ts'
 import type { Environment } from './environment.ts'
 import { explainFailure } from './explain-failure.ts'
@@ -31,7 +32,7 @@ export async function developTool(
   { signal, outputs = standardOutputs }: { readonly signal: AbortSignal; readonly outputs?: Outputs },
 ): Promise<void> {
   const { path } = await sourceAt(source)
-  const setting = await readGrants(env, flags)
+  const setting = { ...(await readGrants(env, flags)), changes: true }
   if (flags.deadline !== undefined) parseDuration(flags.deadline, '--deadline')
   await using stack = new AsyncDisposableStack()
   const outDirectory = await mkdtemp(join(tmpdir(), 'brain-dev-'))
@@ -39,7 +40,13 @@ export async function developTool(
   const brain = stack.use(await openBrain(env, await localConfig(env, setting), outputs))
   const folder = statSync(path).isDirectory() ? path : dirname(path)
   const saves = stack.use(watchSources(resolve(folder)))
-  const bench: Bench = { brain, setting, flags, outputs, build: { source, outDirectory, env } }
+  const bench: Bench = {
+    brain,
+    setting,
+    flags,
+    outputs,
+    build: { source, outDirectory, env, quick: new QuickBuilds() },
+  }
   while (!signal.aborted) {
     const changed = saves.next()
     // What was saved since makes this round pointless, wherever it is.
@@ -48,6 +55,7 @@ export async function developTool(
       if (!round.aborted) outputs.note(explainFailure(error))
     })
     if (!round.aborted) outputs.note(`watching ${folder}`)
+    void brain.prepare()
     await new Promise<void>((done) => {
       if (round.aborted) done()
       else round.addEventListener('abort', () => done(), { once: true })
@@ -60,21 +68,27 @@ type Bench = {
   readonly setting: ToolSetting
   readonly flags: DevFlags
   readonly outputs: Outputs
-  readonly build: { readonly source: string; readonly outDirectory: string; readonly env: Environment }
+  readonly build: {
+    readonly source: string
+    readonly outDirectory: string
+    readonly env: Environment
+    readonly quick: QuickBuilds
+  }
 }
 
 async function buildAndRun({ brain, setting, flags, outputs, build }: Bench, signal: AbortSignal): Promise<void> {
   const began = performance.now()
   const { source, ...options } = build
+  const admitted = async (built: readonly BuiltTool[]): Promise<Component> =>
+    await brain.admit(await readBounded(chosen(built, flags.tool).component, 'component'))
   const tools = await buildTools(source, {
     ...options,
-    quick: true,
     signal,
     onProgress: (line) => outputs.note(`  ${line}`),
+    onLikely: (likely) => void admitted(likely).catch(() => {}), // said when it is asked for again
   })
-  const { name, component: file } = chosen(tools, flags.tool)
-  const component = await brain.admit(await readBounded(file, 'component'))
-  outputs.note(`built ${name} in ${((performance.now() - began) / 1000).toFixed(1)} s`)
+  const component = await admitted(tools)
+  outputs.note(`built ${nameOf(component)} in ${((performance.now() - began) / 1000).toFixed(1)} s`)
   const input = flags.input === undefined ? {} : await jsonArgument(flags.input, '--input')
   const session = await brain.createSession(sessionWith(component, setting))
   const printer = (flags.json === true ? jsonPrinter : textPrinter)(outputs)

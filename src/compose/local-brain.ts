@@ -39,6 +39,8 @@ export type LocalBrain = AsyncDisposable & {
   readonly level: SandboxLevel
   /** @throws BrainError as an upload does */
   admit(component: Uint8Array, role?: ComponentRole): Promise<Component>
+  /** Starts what the next admission needs, so that it takes half as long. */
+  prepare(): Promise<void>
   /** Puts a file into a workspace of a session. @throws BrainError as the route does (contract A12) */
   putFile(session: SessionId, environment: string, file: { path: string; bytes: Uint8Array }): Promise<void>
   /** @returns undefined when there is no such file */
@@ -55,7 +57,10 @@ export type LocalBrain = AsyncDisposable & {
 }
 
 /** The part of a configuration with which a sandbox starts, and the rest of it, which takes longer to read. */
-export type LocalConfig = Pick<Config, 'limits' | 'isUnsafeAllowed' | 'searchPath' | 'workspaceDirectories'> & {
+export type LocalConfig = Pick<
+  Config,
+  'limits' | 'isolation' | 'isUnsafeAllowed' | 'searchPath' | 'workspaceDirectories'
+> & {
   /** @throws ConfigError */
   readonly load: () => Promise<Config>
 }
@@ -77,9 +82,9 @@ const KEPT = new Set(['components', 'artifacts', 'level.json', 'lock.sqlite', 'j
 export async function openLocalBrain({ config, cacheDirectory, logger }: LocalBrainOptions): Promise<LocalBrain> {
   await using stack = new AsyncDisposableStack()
   const dataDirectory = await takePlace(cacheDirectory, stack)
-  const { limits, workspaceDirectories, isUnsafeAllowed, searchPath } = config
+  const { limits, isolation, workspaceDirectories, isUnsafeAllowed, searchPath } = config
   const { level, forget } = await rememberedLevel(dataDirectory, { unsafe: isUnsafeAllowed, searchPath })
-  const openSandbox = startSandbox({ dataDirectory, limits, level, workspaceDirectories, logger }, stack)
+  const openSandbox = startSandbox({ dataDirectory, limits, isolation, level, workspaceDirectories, logger }, stack)
   // Nothing before this line loads what sessions need.
   const { openLocalServices } = await import('./local-services.ts')
   const whole = { ...(await config.load()), dataDirectory }

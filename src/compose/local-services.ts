@@ -105,6 +105,10 @@ class LocalServices implements LocalBrain {
     return component
   }
 
+  prepare(): Promise<void> {
+    return this.#parts.adapters.components.prepare()
+  }
+
   async putFile(
     session: SessionId,
     environment: string,

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, inject, it, type TestContext } from 'vitest'
 import { buildRust } from '../../src/authoring/build/rust.ts'
+import { type BuildOptions, type BuiltTool, QuickBuilds } from '../../src/authoring/build/tool-builder.ts'
 import { LIMITS } from '../../src/contract/limits.ts'
 import { gate } from '../../src/sandbox/admission/gate.ts'
 import { COMPONENTS } from '../fixtures/components.ts'
@@ -60,7 +61,7 @@ async function environment(): Promise<Record<string, string | undefined>> {
   }
 }
 
-async function built(more: { readonly quick?: boolean } = {}, source = tool) {
+async function built(more: Pick<BuildOptions, 'quick' | 'onLikely'> = {}, source = tool) {
   const lines: string[] = []
   const options = { outDirectory: join(folder, 'out'), onProgress: (line: string) => lines.push(line), ...more }
   const tools = await buildRust(source, { ...options, env: await environment() })
@@ -143,10 +144,19 @@ describe('brain build of a tool in Rust', { timeout: 10 * MINUTES }, () => {
     const text = await readFile(source, 'utf8')
     await writeFile(source, text.replace('/// How often', '/// How many times').replace('times: usize', 'times: u8'))
     await writeFile(source, (await readFile(source, 'utf8')).replace('; times]', '; times.into()]'))
-    const { tools } = await built({ quick: true })
+    const quick = new QuickBuilds()
+    const likely: unknown[] = []
+    const onLikely = async ([one]: readonly BuiltTool[]): Promise<void> => {
+      likely.push(embeddedMetadata(await readFile(one!.component))[0])
+    }
+    const { tools } = await built({ quick, onLikely: (foreseen) => void onLikely(foreseen) })
     const [metadata] = embeddedMetadata(await readFile(tools[0]!.component))
     expect(metadata).toHaveProperty('input_schema.properties.times.description', 'How many times')
     expect(JSON.parse(await readFile(join(tool, 'tool.json'), 'utf8'))).toEqual(metadata)
+    // What was made first said what the types had said before; the next time that is what is made.
+    expect(likely).toEqual([expect.not.objectContaining({ input_schema: metadata?.['input_schema'] })])
+    await built({ quick, onLikely: (foreseen) => void onLikely(foreseen) })
+    await expect.poll(() => likely[1]).toEqual(metadata)
     const result = await runComponent({ component: tools[0]!.component, input: { name: 'Ada', times: 2 } })
     expect(finishedValue(result)).toEqual({ text: 'Hello, Ada! Hello, Ada!', letters: 3 })
   })

@@ -1,3 +1,15 @@
+import { Kept } from './kept.ts'
+import type { RustCompiler } from './rust/rust-compiler.ts'
+import type { RoomyComponent } from './typescript/roomy-component.ts'
+
+/** What does not change when only a source does, for the builds of one source in one process. */
+export class QuickBuilds {
+  readonly rustCompiler = new Kept<RustCompiler>()
+  readonly roomyComponent = new Kept<RoomyComponent>()
+  /** Names of the exports that were tools last time. */
+  exportedTools: readonly string[] = []
+}
+
 /** One component that a build made. */
 export type BuiltTool = {
   readonly name: string
@@ -12,8 +24,16 @@ export type BuildOptions = {
   /** Hears what is being done, line by line. */
   readonly onProgress: (line: string) => void
   readonly signal?: AbortSignal
-  /** Builds quickly rather than well, to try what was changed, where a language knows the difference; default: no. */
-  readonly quick?: boolean
+  /**
+   * Builds quickly rather than well, to try what was changed, where a language knows the difference, and keeps here what the
+   * next build of the same source can use again. Default: it builds well.
+   */
+  readonly quick?: QuickBuilds
+  /**
+   * Hears of what a quick build most likely makes, before it is sure: whoever waits for it may begin with what has no effect.
+   * The files may be replaced until the build is done.
+   */
+  readonly onLikely?: (tools: readonly BuiltTool[]) => void
   /** The environment of the command: PATH, HOME, BRAIN_RUST_TOOLCHAIN … */
   readonly env: Readonly<Record<string, string | undefined>>
 }

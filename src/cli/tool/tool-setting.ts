@@ -25,6 +25,8 @@ export type ToolSetting = {
   /** The options with which the tool is placed. */
   readonly options: Json
   readonly model: JsonObject
+  /** Whether what runs is another component every time, and the box of the one before is of no use. Default: no. */
+  readonly changes?: boolean
 }
 
 /**
@@ -35,7 +37,7 @@ export async function localConfig(
   env: Environment,
   setting: Omit<ToolSetting, 'options' | 'model'>,
 ): Promise<LocalConfig> {
-  const { workspace, secrets, network } = setting
+  const { workspace, secrets, network, changes = false } = setting
   for (const name of secrets)
     if (env[name] === undefined)
       throw new BrainError(
@@ -48,6 +50,7 @@ export async function localConfig(
         'invalid_request',
         `Cannot grant network access to ${JSON.stringify(origin.slice(0, 200))}: write an origin such as https://api.example or https://*.example:8443`,
       )
+  const isolation = changes ? 'invocation' : 'tool'
   const variables = {
     ...serversOwn(env),
     ...Object.fromEntries(secrets.map((name) => [name, env[name]])),
@@ -57,9 +60,10 @@ export async function localConfig(
     BRAIN_ENV_NETWORK_ALLOW: network.join(','),
     BRAIN_ENV_FILESYSTEM_ALLOW: 'workspace,scratch',
     BRAIN_SCRIPTED_MODEL: '1',
-    // One box, made before it is needed and not replaced when it is in use.
+    // One box, made before it is needed, and replaced where the next call needs another one.
     BRAIN_ENV_WORKERS: '1',
-    BRAIN_MAX_BOXES: '1',
+    BRAIN_MAX_BOXES: changes ? '2' : '1',
+    BRAIN_ENV_ISOLATION: isolation,
   }
   const workspaceDirectories: Record<string, string> = workspace === undefined ? {} : { [BOX]: workspace.directory }
   const load = async (): Promise<Config> => {
@@ -70,7 +74,7 @@ export async function localConfig(
   const limits = readLimits(variables, problems)
   if (problems.length > 0) await load()
   const isUnsafeAllowed = variables.BRAIN_ENV_UNSAFE === '1'
-  return { limits, isUnsafeAllowed, searchPath: env['PATH'], workspaceDirectories, load }
+  return { limits, isolation, isUnsafeAllowed, searchPath: env['PATH'], workspaceDirectories, load }
 }
 
 /** Limits and providers of models are the ones that a server would have in the same shell. */

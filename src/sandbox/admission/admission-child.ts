@@ -41,7 +41,7 @@ export type ChildTask = ChildStart & {
 
 /**
  * A boxed process that serves one upload: it is sent its work once and answers in frames. Whatever happens first decides
- * what the work comes to, and the child never outlives that.
+ * what the work comes to, and the child never outlives that. Until it is sent its work it may wait for as long as one likes.
  */
 export class AdmissionChild<Result> {
   readonly #settings: ChildSettings
@@ -89,6 +89,21 @@ export class AdmissionChild<Result> {
    */
   get result(): Promise<Result> {
     return this.#result.promise
+  }
+
+  /** It runs, and nothing has happened yet. */
+  get isReady(): boolean {
+    return this.#isReady && !this.#settled
+  }
+
+  /** It serves nothing any more. */
+  get isOver(): boolean {
+    return this.#settled
+  }
+
+  /** Gives it what it loads before its work, of which it is no part. The caller gives the buffers away. */
+  load(...parts: readonly Buffer[]): void {
+    if (!this.#settled) this.#box?.write(...parts)
   }
 
   /** Gives it its work, which from now on has its time. The caller gives the buffers away. */

@@ -6,6 +6,7 @@ import { describeLimit, type Limits } from '../../contract/limits.ts'
 import type { SchemaChecker } from '../../contract/schema-checker.ts'
 import type { Component, ComponentRole, Components, SandboxLevel } from '../sandbox.ts'
 import type { SpawnChild } from './admission-child.ts'
+import { AdmissionChildren } from './admission-children.ts'
 import { componentFile, digestOf, readOwnFile } from './artifact.ts'
 import { ArtifactCache } from './artifact-cache.ts'
 import { ComponentFiles, type StoredComponent, UPLOAD } from './component-files.ts'
@@ -14,9 +15,9 @@ import { type Gated, gate } from './gate.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import { Limiter } from './limiter.ts'
 import { readMetadata } from './metadata.ts'
-import { ScriptCheck } from './script-check.ts'
+import type { ScriptCheck } from './script-check.ts'
 import { SingleFlight } from './single-flight.ts'
-import { transpile } from './transpile.ts'
+import type { TranspileSettings } from './transpile.ts'
 import type { TranspilerProgram } from './transpiler/program.ts'
 import { receiveUpload, type Upload } from './upload.ts'
 
@@ -44,6 +45,8 @@ export type ComponentsSettings = {
 export interface ComponentStore extends Components {
   /** Says that `readArtifact` failed: the next {@link ensureArtifact} checks every byte and makes it again. */
   distrustArtifact(id: ComponentId): void
+  /** Starts now what the next admission would start. What goes wrong with that is told by the admission. */
+  prepare(): Promise<void>
 }
 
 /**
@@ -78,6 +81,7 @@ class StoredComponents implements ComponentStore {
   /** Changes to the files of one component. */
   readonly #changes = new KeyedQueue()
   readonly #closing = new AbortController()
+  readonly #children = new AdmissionChildren()
   #uploads = 0
 
   constructor(settings: ComponentsSettings, files: ComponentFiles, artifacts: ArtifactCache) {
@@ -172,21 +176,31 @@ class StoredComponents implements ComponentStore {
   }
 
   async #makeArtifact(id: ComponentId, bytes: Buffer, gated: Gated): Promise<void> {
-    const transpiler = await this.#settings.transpiler()
-    const settings = { ...this.#settings, transpiler, signal: this.#closing.signal }
+    const settings = await this.#childSettings()
     let check: ScriptCheck | undefined
-    const checking = (): ScriptCheck => (check ??= new ScriptCheck(settings))
+    const checking = (): ScriptCheck => (check ??= this.#children.takeCheck(settings))
     try {
       // The check loads while the generator works, and judges while that compiles cores. Not sooner: starting a process
       // keeps this thread, and two in one go would keep it twice as long.
       const onScript = (js: Buffer): void => checking().judge(js)
-      const { cores } = await transpile(bytes, gated.modules, settings, { onReady: checking, onScript })
+      const generator = this.#children.takeGenerator(settings, bytes.length)
+      const work = { upload: bytes, modules: gated.modules }
+      const { cores } = await generator.transpile(work, { onReady: checking, onScript })
       const js = await checking().script
       await this.#change(id, () => this.#artifacts.write(id, { js, cores }, bytes))
     } finally {
       check?.close()
     }
     await this.#evict()
+  }
+
+  async #childSettings(): Promise<TranspileSettings> {
+    return { ...this.#settings, transpiler: await this.#settings.transpiler(), signal: this.#closing.signal }
+  }
+
+  async prepare(): Promise<void> {
+    const settings = await this.#childSettings().catch(() => undefined)
+    if (settings !== undefined && !this.#closing.signal.aborted) this.#children.prepare(settings)
   }
 
   /** Makes artifacts fit beside the uploads again; the ones in use stay whatever they take. */

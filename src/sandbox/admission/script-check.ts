@@ -47,6 +47,11 @@ export class ScriptCheck {
     })
   }
 
+  /** Whether it can be given a script. */
+  get isThere(): boolean {
+    return !this.#child.isOver
+  }
+
   /** Once. */
   judge(script: Buffer): void {
     this.#child.send(sized(script))

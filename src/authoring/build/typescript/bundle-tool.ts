@@ -23,6 +23,7 @@ const COMMON = {
   conditions: ['module', 'import'],
   write: false,
   metafile: true,
+  charset: 'ascii',
   logLevel: 'silent',
   legalComments: 'none',
 } as const satisfies BuildOptions
@@ -30,12 +31,18 @@ const COMMON = {
 export type ToolBundle = { readonly text: string; readonly warnings: readonly string[] }
 
 /**
- * Joins a tool, what it imports and what runs it into one module whose export is that of the world.
+ * Joins a tool, what it imports and what runs it into one module, of ASCII, whose export is that of the world.
  *
  * @param exported which export of `source` is the tool
+ * @param format of the module: strict CommonJS for who evaluates it later
  * @throws Error saying what the source asks for that a component has not
  */
-export async function bundleTool(packages: AuthorPackages, source: string, exported: string): Promise<ToolBundle> {
+export async function bundleTool(
+  packages: AuthorPackages,
+  source: string,
+  exported: string,
+  format: 'esm' | 'cjs' = 'esm',
+): Promise<ToolBundle> {
   const folder = dirname(source)
   const entry = `import { toolComponent } from '@aexhq/brain/component'
 import { ${exported === 'default' ? 'default' : JSON.stringify(exported)} as declared } from ${JSON.stringify(source)}
@@ -61,6 +68,8 @@ export const run = toolComponent(declared)`
     external: ['brain:*', 'wasi:*'],
     plugins: [withoutUnusedZod(text)],
     minify: true,
+    format,
+    ...(format === 'cjs' && { banner: { js: '"use strict";' } }),
   })
   return { text: whole.outputFiles[0]?.text ?? '', warnings }
 }

@@ -3,7 +3,7 @@
 import type { GenerateOptions, Transpiled } from '@bytecodealliance/jco-transpile/component'
 import { frame, type Part } from '../../wire/frames.ts'
 import { writeChannel } from '../child-channel.ts'
-import { checkCore, order, upload } from './inbox.ts'
+import { checkCore, receiveOrder, type ReceivedOrder } from './inbox.ts'
 import { FROM_TRANSPILER, TRANSPILE_FAULT } from './protocol.ts'
 
 const MAX_TEXT = 2000
@@ -49,16 +49,16 @@ function attempt<T>(fault: number, step: () => T): T {
   }
 }
 
-function sendScript(bytes: Uint8Array): void {
-  if (bytes.length > order.maxScriptBytes) fail(TRANSPILE_FAULT.LARGE, String(bytes.length))
+function sendScript(bytes: Uint8Array, { maxScriptBytes }: ReceivedOrder): void {
+  if (bytes.length > maxScriptBytes) fail(TRANSPILE_FAULT.LARGE, String(bytes.length))
   send(FROM_TRANSPILER.SCRIPT, bytes)
 }
 
-function sendCore(name: string, bytes: Uint8Array): void {
+function sendCore(name: string, bytes: Uint8Array, { upload, modules }: ReceivedOrder): void {
   attempt(TRANSPILE_FAULT.CORE, () => checkCore(bytes))
   const isSame = ({ offset, size }: { offset: number; size: number }) =>
     size === bytes.length && upload.compare(bytes, 0, size, offset, offset + size) === 0
-  const index = order.modules.findIndex(isSame)
+  const index = modules.findIndex(isSame)
   if (index >= 0) send(FROM_TRANSPILER.SLICE, u32(index), name)
   else send(FROM_TRANSPILER.CORE, u32(Buffer.byteLength(name)), name, bytes)
 }
@@ -67,9 +67,10 @@ function sendCore(name: string, bytes: Uint8Array): void {
 export async function serve({ ready, generate }: Generator): Promise<void> {
   await ready
   send(FROM_TRANSPILER.READY)
-  const { files } = attempt(TRANSPILE_FAULT.GENERATOR, () => generate(upload, OPTIONS))
-  for (const [name, bytes] of files) if (name.endsWith('.js')) sendScript(bytes)
-  for (const [name, bytes] of files) if (name.endsWith('.wasm')) sendCore(name, bytes)
+  const order = receiveOrder()
+  const { files } = attempt(TRANSPILE_FAULT.GENERATOR, () => generate(order.upload, OPTIONS))
+  for (const [name, bytes] of files) if (name.endsWith('.js')) sendScript(bytes, order)
+  for (const [name, bytes] of files) if (name.endsWith('.wasm')) sendCore(name, bytes, order)
   send(FROM_TRANSPILER.DONE)
   process.exit(0)
 }

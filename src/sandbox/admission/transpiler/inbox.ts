@@ -1,6 +1,6 @@
-// The child's order, read before jco's own module is evaluated: that needs its core modules at once.
+// What the child is sent. jco's core modules are read before its own module is evaluated, which needs them at once.
 import { readChannel } from '../child-channel.ts'
-import type { TranspileOrder } from './protocol.ts'
+import type { TranspileOrder, TranspilerStart } from './protocol.ts'
 
 /** The part that is used here of what lib.dom would declare. */
 type Compiler = { validate(bytes: Uint8Array): boolean; readonly Module: new (bytes: Uint8Array) => object }
@@ -11,6 +11,15 @@ export function checkCore(bytes: Uint8Array): void {
   if (!compiler.validate(bytes)) void new compiler.Module(bytes)
 }
 
-export const order = JSON.parse(readChannel(readChannel(4).readUInt32LE()).toString('utf8')) as TranspileOrder
-export const jcoCores: readonly object[] = order.jco.map((size) => new compiler.Module(readChannel(size)))
-export const upload = readChannel(order.upload)
+const readJson = (): unknown => JSON.parse(readChannel(readChannel(4).readUInt32LE()).toString('utf8'))
+
+const { jco } = readJson() as TranspilerStart
+export const jcoCores: readonly object[] = jco.map((size) => new compiler.Module(readChannel(size)))
+
+export type ReceivedOrder = Omit<TranspileOrder, 'upload'> & { readonly upload: Buffer }
+
+/** Waits for the order of this process. Once. */
+export function receiveOrder(): ReceivedOrder {
+  const order = readJson() as TranspileOrder
+  return { ...order, upload: readChannel(order.upload) }
+}

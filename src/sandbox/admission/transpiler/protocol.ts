@@ -2,12 +2,14 @@
 
 import { READY } from '../child-ready.ts'
 
-/**
- * Server → child: u32 length of this as JSON, the JSON, then the bytes of jco's core modules and of the upload in a row.
- */
-export type TranspileOrder = {
-  /** Sizes of the core modules that jco itself consists of. */
+/** Server → child, at once: u32 length of this as JSON, the JSON, then the core modules that jco itself consists of. */
+export type TranspilerStart = {
+  /** Their sizes. */
   readonly jco: readonly number[]
+}
+
+/** Server → child, once, then or later: u32 length of this as JSON, the JSON, then the bytes of the upload. */
+export type TranspileOrder = {
   /** Size of the upload. */
   readonly upload: number
   /** Where the gate found core modules in the upload. */

@@ -84,19 +84,31 @@ export async function openLocalBrain({ config, cacheDirectory, logger }: LocalBr
   const dataDirectory = await takePlace(cacheDirectory, stack)
   const { limits, isolation, workspaceDirectories, isUnsafeAllowed, searchPath } = config
   const { level, forget } = await rememberedLevel(dataDirectory, { unsafe: isUnsafeAllowed, searchPath })
-  const openSandbox = startSandbox({ dataDirectory, limits, isolation, level, workspaceDirectories, logger }, stack)
+  const openSandbox = await startSandbox(
+    { dataDirectory, limits, isolation, level, workspaceDirectories, logger },
+    stack,
+  )
   // Nothing before this line loads what sessions need.
   const { openLocalServices } = await import('./local-services.ts')
   const whole = { ...(await config.load()), dataDirectory }
   return await openLocalServices(whole, { level, forget, openSandbox, logger }, stack)
 }
 
-/** Supervisor and box start at once, while this process loads what else it needs; both take as long. */
-function startSandbox(options: ProcessSandboxOptions, stack: AsyncDisposableStack): typeof openProcessSandbox {
+/**
+ * Supervisor and box start at once, while this process loads what else it needs; both take as long. Loading keeps the one
+ * thread that there is, so it begins when they have.
+ */
+async function startSandbox(
+  options: ProcessSandboxOptions,
+  stack: AsyncDisposableStack,
+): Promise<typeof openProcessSandbox> {
   let recover: ProcessSandboxOptions['recoverArtifact']
   const recoverArtifact = async (id: ComponentId): Promise<void> => recover?.(id)
-  const opening = openProcessSandbox({ ...options, recoverArtifact })
+  const started = Promise.withResolvers<void>()
+  const opening = openProcessSandbox({ ...options, recoverArtifact, onStarted: started.resolve })
   stack.defer(async () => (await opening.catch(() => undefined))?.[Symbol.asyncDispose]())
+  // What goes wrong is told by whoever asks for the sandbox.
+  await Promise.race([started.promise, opening.catch(() => {})])
   return ({ recoverArtifact: given }) => {
     recover = given
     return opening

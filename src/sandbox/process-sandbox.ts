@@ -34,6 +34,8 @@ export type ProcessSandboxOptions = {
    */
   readonly workspaceDirectories?: Readonly<Record<string, string>>
   readonly logger?: SandboxLogger
+  /** The supervisor is on its way, and nothing that the caller does now makes it later. */
+  readonly onStarted?: () => void
   /**
    * Makes the artifact of a component again, of which the supervisor said that it cannot be read. The call is then tried
    * once more: it had not begun.
@@ -68,7 +70,9 @@ export async function openProcessSandbox(options: ProcessSandboxOptions): Promis
     logger,
     recoverArtifact: options.recoverArtifact,
   })
-  await sandbox.open()
+  const opening = sandbox.open()
+  options.onStarted?.()
+  await opening
   return sandbox
 }
 

@@ -90,7 +90,6 @@ export class SupervisorProcess {
 
   #start(onFailed?: (how: string) => void): void {
     const { setup, scripts } = this.#options
-    if (setup.level.bubblewrap !== undefined) endOrphanedBoxes()
     const bornAt = performance.now()
     let words = ''
     const reader = new FrameReader(TRUSTED_FRAME_BYTES, {
@@ -111,6 +110,8 @@ export class SupervisorProcess {
     this.#channel = channels[1]
     this.send(bootMessage(scripts.supervisor))
     this.send(frame(TO_SUPERVISOR.SETUP, packTexts([JSON.stringify(setup), scripts.launcher, scripts.box])))
+    // While it starts: it looks through all processes.
+    if (setup.level.bubblewrap !== undefined) endOrphanedBoxes()
     const end = (how: string) => {
       if (this.#child !== child) return
       this.#child = undefined

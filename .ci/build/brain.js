@@ -12,7 +12,7 @@ process.on('warning', (warning) => {
   if (warning.name !== 'ExperimentalWarning') process.stderr.write(`${warning.stack ?? warning.message}\n`)
 })
 
-// Before the modules are loaded that it is for; older Nodes have none.
-const { enableCompileCache } = await import('node:module')
-enableCompileCache()
+// Before the modules are loaded that it is for.
+const { keepCompiled } = await import('../lib/cli/keep-compiled.js')
+keepCompiled(process.env)
 await import('../lib/cli/brain.js')

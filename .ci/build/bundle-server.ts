@@ -5,6 +5,7 @@ import { build, type Plugin } from 'esbuild'
 /** What Node is started with, in a process or in a thread. */
 const ENTRIES = [
   'cli/brain',
+  'cli/keep-compiled',
   'dispatch/schemas/schema-thread',
   'journal/sqlite/writer-thread',
   'journal/sqlite/reader-thread',

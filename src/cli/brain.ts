@@ -1,15 +1,14 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
 import { Command } from 'commander'
 import { addArchiveCommands, addServerCommands } from './commands/server-commands.ts'
 import { addSessionCommands } from './commands/session-commands.ts'
 import { addSourceCommands } from './commands/source-commands.ts'
 import { addToolCommands } from './commands/tool-commands.ts'
 import { explainFailure } from './explain-failure.ts'
+import { keepCompiled } from './keep-compiled.ts'
 
-// What Node makes of modules is kept from one command to the next: most of them take longer to load than to work.
-enableCompileCache()
+keepCompiled(process.env)
 
 // As far above this file in a checkout as in the published package.
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {

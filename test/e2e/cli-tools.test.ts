@@ -45,6 +45,17 @@ const play = (steps: unknown, flags: RunFlags = {}, variables = {}): Promise<Ran
 /** A duration is whatever it is. */
 const untimed = (lines: readonly string[]): string[] => lines.map((line) => line.replace(/ \(\d+ ms\)$/, ''))
 
+describe('a command', () => {
+  it('keeps what Node compiled in the directory of its user, and nothing where others could put something', async () => {
+    const shared = mkdtempSync(join(directory, 'shared-'))
+    const variables = { env: env({ TMPDIR: shared }), stdio: 'ignore' } as const
+    const child = spawn(process.execPath, [command, 'inspect', '--schema', 'mcp', file('wordcount')], variables)
+    expect(await once(child, 'exit')).toEqual([0, null])
+    expect(globSync('cache/brain/modules/*/*', { cwd: directory })).not.toEqual([])
+    expect(globSync('**/*', { cwd: shared })).toEqual([])
+  })
+})
+
 describe('brain run', () => {
   it('prints events, results and the outcome, and what the tool wrote besides', async () => {
     const { code, out, notes } = await play([
